@@ -90,12 +90,14 @@ def gloo(ranks: int) -> Iterator[Ranks]:
 
 
 @contextmanager
-def shared_memory(ranks: int, api: str) -> Iterator[Ranks]:
-    """The ranks are processes on shared-memory ports."""
+def shared_memory(ranks: int, api: str, *, in_callers: bool = False) -> Iterator[Ranks]:
+    """The ranks are processes on shared-memory ports; `in_callers`: they run the switch's program themselves."""
     names = [f"w{i}" for i in range(ranks)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS) as lab,
+        ShmLab(
+            names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS, extra=("--in-callers",) if in_callers else ()
+        ) as lab,
     ):
         job = lab.allreduce(names, slots=SLOTS)
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})

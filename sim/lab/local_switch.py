@@ -56,6 +56,10 @@ def local_switch(
         str, typer.Option(help="Take a worker's place in a job: what `job show --json` says of it.", metavar="JSON")
     ] = "",
     patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
+    in_callers: Annotated[
+        bool,
+        typer.Option("--in-callers", envvar="CATCHMENT_IN_CALLERS", help="Ranks run the switch's program themselves."),
+    ] = False,
     compile_only: Annotated[
         bool, typer.Option("--compile", help="Only compile its program, unless that was done before.")
     ] = False,
@@ -71,6 +75,7 @@ def local_switch(
         mtu=_MTU,
         options=rings(lanes, slots),
         uplink=uplink_of(place) if place else "",
+        extra=("--in-callers",) if in_callers else (),
     )
     for switch in planned.topology.switches.values():
         if not is_compiled(switch):

@@ -107,6 +107,7 @@ CASES: tuple[Case, ...] = (
     Case("proxies with the paper's queues, pushes in one order", "coarse.pml", True, {"QUEUES": 1, "SAME": 1}),
     Case("record of a group of stores, nodes are lost and begin again", "group_record.pml", True),
     Case("program in its callers, a rank dies inside", "in_place.pml", True),
+    Case("program in its callers, a rank dies before it wakes others", "in_place_wake.pml", True),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -178,6 +179,10 @@ CASES: tuple[Case, ...] = (
     Case("mutant: the data plane's lock is not robust", "in_place.pml", False, {"MUT": 3}),
     Case("mutant: entries are written while a caller is inside", "in_place.pml", False, {"MUT": 4}),
     Case("mutant: callers go on before all registers are new", "in_place.pml", False, {"MUT": 5}),
+    Case("mutant: the switch wakes nobody after a death", "in_place_wake.pml", False, {"MUT": 1}),
+    Case("mutant: a receiver sleeps without a last look", "in_place_wake.pml", False, {"MUT": 2}),
+    Case("mutant: a caller looks who waits before it shows its frames", "in_place_wake.pml", False, {"MUT": 3}),
+    Case("mutant: the switch wakes only who says that he waits", "in_place_wake.pml", False, {"MUT": 4}),
     Case("COARSE as printed", "coarse.pml", False, {"QUEUES": 1}),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 
+#include "catchment/shm/error.hpp"
+#include "catchment/shm/insider.hpp"
+#include "catchment/softswitch/enter.hpp"
 #include "envelope.hpp"
 
 namespace catchment::host {
 
 ShmAttachment::ShmAttachment(const std::string& path, int timeout_ms) {
-  std::array<char, 512> error{};
-  int status = CATCHMENT_SHM_OK;
-  port_.reset(catchment_shm_attach(path.c_str(), timeout_ms, &status, error.data(), error.size()));
-  if (!port_) throw AttachError(error.data(), status != CATCHMENT_SHM_TIMEOUT);
+  try {
+    port_.reset(shm::attach(path, timeout_ms, softswitch::enter).release());
+  } catch (const shm::ShmError& error) {
+    throw AttachError(error.what(), error.status() != CATCHMENT_SHM_TIMEOUT);
+  }
   catchment_shm_info info{};
   catchment_shm_get_info(port_.get(), &info);
   frame_bytes_ = info.frame_bytes;
@@ -31,10 +35,11 @@ bool ShmAttachment::serves(std::uint16_t gen) const {
 }
 
 ShmAttachment::ShmAttachment(const std::string& path) {
-  std::array<char, 512> error{};
-  int status = CATCHMENT_SHM_OK;
-  port_.reset(catchment_shm_attach_later(path.c_str(), &status, error.data(), error.size()));
-  if (!port_) throw AttachError(error.data(), true);
+  try {
+    port_.reset(shm::attach_later(path, softswitch::enter).release());
+  } catch (const shm::ShmError& error) {
+    throw AttachError(error.what(), true);
+  }
   note(catchment_shm_check(port_.get()));
 }
 

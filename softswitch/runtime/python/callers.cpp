@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <csignal>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "caller.hpp"
+#include "catchment/shm/insider.hpp"
+#include "catchment/softswitch/enter.hpp"
 
 namespace py = pybind11;
 
@@ -35,6 +39,8 @@ const char* name_of(Outcome outcome) {
       return "no program";
     case Outcome::closed:
       return "closed";
+    case Outcome::refused:
+      return "refused";
   }
   return "unknown";
 }
@@ -44,16 +50,36 @@ rt::InputFrame input(std::uint32_t port, const std::string& frame) {
           static_cast<std::uint32_t>(frame.size()), port};
 }
 
+/// Gives what leaves to a function, and keeps lines of the log.
+template <class Leave>
+class FunctionExit final : public Exit {
+ public:
+  explicit FunctionExit(Leave leave) : leave_(std::move(leave)) {}
+
+  Left leave(const rt::OutFrame& frame) override {
+    leave_(frame);
+    return Left::sent;
+  }
+  void digest(const DigestMessage&) override {}
+  void line(const std::string& text) override { lines.push_back(text); }
+  void step_limit(std::uint32_t, const char* where) override { lines.emplace_back(where); }
+
+  std::vector<std::string> lines;
+
+ private:
+  Leave leave_;
+};
+
 /// (outcome, [(port, frame)], [line of the log])
 py::tuple inject(Caller& caller, std::uint32_t port, const std::string& frame) {
   const rt::InputFrame in = input(port, frame);
   py::list out;
-  const Outcome outcome = caller.run({&in, 1}, [&](const rt::OutFrame& left) {
+  FunctionExit exit([&](const rt::OutFrame& left) {
     out.append(py::make_tuple(left.port,
                               py::bytes(reinterpret_cast<const char*>(left.data), left.length)));
-    return true;
   });
-  return py::make_tuple(name_of(outcome), out, caller.lines());
+  const Outcome outcome = caller.run({&in, 1}, exit);
+  return py::make_tuple(name_of(outcome), out, exit.lines);
 }
 
 /// Runs the frames again and again, `rounds` times, or until they do not run.
@@ -63,9 +89,10 @@ std::string repeat(Caller& caller, const std::vector<std::pair<std::uint32_t, st
   for (const auto& [port, frame] : frames) {
     inputs.push_back(input(port, frame));
   }
+  FunctionExit exit([](const rt::OutFrame&) {});
   Outcome outcome = Outcome::ran;
   for (std::uint64_t round = 0; round < rounds && outcome == Outcome::ran; ++round) {
-    outcome = caller.run(inputs, [](const rt::OutFrame&) { return true; });
+    outcome = caller.run(inputs, exit);
   }
   return name_of(outcome);
 }
@@ -74,13 +101,67 @@ std::string repeat(Caller& caller, const std::vector<std::pair<std::uint32_t, st
 std::string inject_and_raise(Caller& caller, std::uint32_t port, const std::string& frame,
                              int number) {
   const rt::InputFrame in = input(port, frame);
-  return name_of(
-      caller.run({&in, 1}, [number](const rt::OutFrame&) { return raise(number) == 0; }));
+  FunctionExit exit([number](const rt::OutFrame&) { static_cast<void>(raise(number)); });
+  return name_of(caller.run({&in, 1}, exit));
 }
+
+/// The peer's end of a shared-memory port, let in where the switch lets it in.
+class InsidePort {
+ public:
+  InsidePort(const std::string& path, int timeout_ms)
+      : port_(shm::attach(path, timeout_ms, enter)) {}
+
+  int send(const std::vector<std::string>& frames) {
+    std::vector<catchment_shm_frame> out;
+    for (const std::string& frame : frames) {
+      out.push_back({const_cast<char*>(frame.data()), static_cast<std::uint32_t>(frame.size()), 0});
+    }
+    return checked(catchment_shm_send(port_.get(), out.data(), static_cast<int>(out.size())));
+  }
+  /// The frames that are there, or the first that come within so many seconds.
+  py::list receive(double timeout) {
+    std::array<catchment_shm_frame, 64> frames{};
+    const auto room = static_cast<int>(frames.size());
+    // What was taken before goes back to the ring before the port waits.
+    int count = checked(catchment_shm_peek(port_.get(), frames.data(), room));
+    if (count == 0) {
+      const py::gil_scoped_release release;
+      catchment_shm_wait(port_.get(), CATCHMENT_SHM_FRAMES,
+                         static_cast<std::int64_t>(timeout * 1e6));
+      count = catchment_shm_peek(port_.get(), frames.data(), room);
+    }
+    py::list out;
+    for (int i = 0; i < checked(count); ++i) {
+      const catchment_shm_frame& frame = frames[static_cast<std::size_t>(i)];
+      out.append(py::bytes(static_cast<const char*>(frame.data), frame.length));
+    }
+    return out;
+  }
+  [[nodiscard]] std::uint64_t attachments() const {
+    catchment_shm_info info{};
+    catchment_shm_get_info(port_.get(), &info);
+    return info.attachments;
+  }
+
+ private:
+  int checked(int status) const {
+    if (status < 0) {
+      throw std::runtime_error(catchment_shm_error(port_.get()));
+    }
+    return status;
+  }
+
+  shm::OwnPort port_;
+};
 
 }  // namespace
 
 void bind_callers(py::module_& module) {
+  py::class_<InsidePort>(module, "InsidePort")
+      .def(py::init<const std::string&, int>())
+      .def("send", &InsidePort::send)
+      .def("receive", &InsidePort::receive)
+      .def("attachments", &InsidePort::attachments);
   py::class_<Caller>(module, "Caller")
       .def(py::init(&attach))
       .def("inject", &inject)

@@ -1,14 +1,14 @@
 #include "caller.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <ctime>
+#include <utility>
+
+#include "catchment/common/processor.hpp"
 
 namespace catchment::softswitch {
 
@@ -18,7 +18,9 @@ constexpr std::int64_t kCallerPatienceNs = 50'000'000;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kBuffers = 1024;
 constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest frame
-constexpr int kTries = 3;                  // to open a program before the next one is loaded
+/// Looks at a lock that is taken, some ten microseconds of them.
+constexpr int kLooks = 200;
+constexpr int kTries = 3;  // to open a program before the next one is loaded
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::int64_t monotonic_ns() {
@@ -32,72 +34,47 @@ bool sealed(int descriptor, int seals) {
   return found >= 0 && (found & seals) == seals;
 }
 
-Status refused(const std::string& why) {
-  return {StatusCode::failed_precondition, "cannot run the switch's program here: " + why};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Caller>> Caller::attach(FileDescriptor memory, pid_t owner) {
-  struct stat found{};
-  if (fstat(memory.get(), &found) != 0) {
-    return refused(std::string("its memory cannot be looked at: ") + std::strerror(errno));
+  auto mapped = StateMapping::open(std::move(memory));
+  if (!mapped.ok()) {
+    return mapped.status();
   }
-  if (!sealed(memory.get(), kSizeSeals)) {
-    return refused("the size of its memory is not sealed");
-  }
-  // Only what never changes is read before the memory is mapped.
-  alignas(SharedState) std::array<std::byte, sizeof(SharedState)> head{};
-  const auto* const state = reinterpret_cast<const SharedState*>(head.data());
-  if (pread(memory.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size()) ||
-      state->magic != kStateMagic) {
-    return refused("its memory does not begin with TCHSTATE");
-  }
-  if (state->version != kStateVersion || state->program_abi != rt::kProgramAbi) {
-    return refused("it is of another version than this library");
-  }
-  if (state->capacity != static_cast<std::uint64_t>(found.st_size)) {
-    return refused("its memory has " + std::to_string(found.st_size) + " bytes, not " +
-                   std::to_string(state->capacity));
-  }
-  void* const base = mmap(state->base, state->capacity, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory.get(), 0);
-  if (base != state->base) {
-    const std::string why = base == MAP_FAILED ? std::strerror(errno) : "another place was given";
-    if (base != MAP_FAILED) {
-      munmap(base, state->capacity);
-    }
-    return refused("its memory cannot be mapped where it must lie: " + why);
-  }
-  return std::unique_ptr<Caller>(
-      new Caller(std::move(memory), owner, *static_cast<SharedState*>(base)));
+  return std::unique_ptr<Caller>(new Caller(std::move(mapped.value()), owner));
 }
 
-Caller::Caller(FileDescriptor memory, pid_t owner, SharedState& state)
+Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
     : memory_(std::move(memory)),
       owner_(owner),
-      state_(state),
-      out_(kBuffers, state.max_frame_bytes + kHeaderRoom) {
+      state_(memory_->state()),
+      out_(kBuffers, state_.max_frame_bytes + kHeaderRoom) {
   engine_.out = &out_;
   engine_.hooks = this;
-  engine_.groups = state.groups;
-  engine_.sessions = state.sessions;
-  engine_.ports = state.ports;
-  engine_.random = state.random;
-  engine_.drop_port = state.drop_port;
-  engine_.max_passes = state.max_passes;
-  engine_.max_frame_bytes = state.max_frame_bytes;
-  engine_.max_steps = state.max_steps;
+  engine_.groups = state_.groups;
+  engine_.sessions = state_.sessions;
+  engine_.ports = state_.ports;
+  engine_.random = state_.random;
+  engine_.drop_port = state_.drop_port;
+  engine_.max_passes = state_.max_passes;
+  engine_.max_frame_bytes = state_.max_frame_bytes;
+  engine_.max_steps = state_.max_steps;
 }
 
-Caller::~Caller() {
-  program_.reset();
-  munmap(&state_, state_.capacity);
-}
+Caller::~Caller() = default;
 
-Outcome Caller::lock_once(const timespec& until) const {
+Outcome Caller::lock_once(std::int64_t end) const {
   GateState& gate = state_.gate;
-  const int error = pthread_mutex_clocklock(&gate.mutex, CLOCK_MONOTONIC, &until);
+  // Another one has it for microseconds, sleeping and being woken takes tens of them.
+  int error = pthread_mutex_trylock(&gate.mutex);
+  for (int looks = 0; error == EBUSY && looks < kLooks; ++looks) {
+    Processor::relax();
+    error = pthread_mutex_trylock(&gate.mutex);
+  }
+  if (error == EBUSY) {
+    const timespec until{.tv_sec = end / kSecond, .tv_nsec = end % kSecond};
+    error = pthread_mutex_clocklock(&gate.mutex, CLOCK_MONOTONIC, &until);
+  }
   if (error == EOWNERDEAD) {
     note_death(gate);
   } else if (error != 0) {
@@ -115,8 +92,7 @@ void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }
 
 Outcome Caller::lock() {
   const std::int64_t end = monotonic_ns() + kCallerPatienceNs;
-  const timespec until{.tv_sec = end / kSecond, .tv_nsec = end % kSecond};
-  Outcome outcome = lock_once(until);
+  Outcome outcome = lock_once(end);
   if (outcome != Outcome::ran) {
     return outcome;
   }
@@ -129,7 +105,7 @@ Outcome Caller::lock() {
   if (!let_in(state_.gate, arrived, end)) {
     return Outcome::busy;
   }
-  return lock_once(until);
+  return lock_once(end);
 }
 
 bool Caller::open(std::uint64_t epoch, const SharedProgram& program) {
@@ -177,12 +153,15 @@ Outcome Caller::lock_program() {
   return Outcome::busy;
 }
 
-Outcome Caller::run(std::span<const rt::InputFrame> frames, const Sink& leave) {
-  digests_.clear();
-  lines_.clear();
+Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit) {
   if (const Outcome outcome = lock_program(); outcome != Outcome::ran) {
     return outcome;
   }
+  if (!exit.open()) {
+    unlock();
+    return Outcome::refused;
+  }
+  exit_ = &exit;
   if (!bound_) {
     (*program_)->bind(state_.program.bindings());
     bound_ = true;
@@ -192,31 +171,36 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, const Sink& leave) {
   for (std::size_t i = 0; i < out_.size(); ++i) {
     const rt::OutFrame& frame = out_[i];
     rt::PortCounters& counters = state_.ports[frame.port % rt::kPorts];
-    if (leave(frame)) {
-      counters.tx_packets += 1;
-      counters.tx_bytes += frame.length;
-    } else {
-      counters.drops[static_cast<std::size_t>(DropCause::tx_full)] += 1;
+    switch (exit.leave(frame)) {
+      case Left::sent:
+        counters.tx_packets += 1;
+        counters.tx_bytes += frame.length;
+        break;
+      case Left::switchs:
+        break;
+      case Left::full:
+        counters.drops[static_cast<std::size_t>(DropCause::tx_full)] += 1;
+        break;
+      case Left::too_long:
+        counters.drops[static_cast<std::size_t>(DropCause::too_long)] += 1;
+        break;
     }
     out_.release(frame.data);
   }
   out_.truncate(0);
+  exit.close();
   unlock();
   return Outcome::ran;
 }
 
 void Caller::digest(std::uint32_t digest_id, std::vector<std::string> members) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  digests_.push_back({digest_id, std::move(members),
-                      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()});
+  exit_->digest({digest_id, std::move(members),
+                 std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()});
 }
 
-void Caller::log(const std::string& message) { lines_.push_back(message); }
+void Caller::log(const std::string& message) { exit_->line(message); }
 
-void Caller::step_limit(std::uint32_t port, const char* where) {
-  lines_.push_back(std::string(where) + ": a frame from port " + std::to_string(port) +
-                   " was dropped: its loops took more than " + std::to_string(state_.max_steps) +
-                   " steps");
-}
+void Caller::step_limit(std::uint32_t port, const char* where) { exit_->step_limit(port, where); }
 
 }  // namespace catchment::softswitch

@@ -5,8 +5,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <ctime>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +16,7 @@
 #include "catchment/softswitch/status.hpp"
 #include "program_loader.hpp"
 #include "shared_state.hpp"
+#include "state_mapping.hpp"
 
 namespace catchment::softswitch {
 
@@ -28,13 +27,37 @@ enum class Outcome : std::uint8_t {
   busy,        // somebody has had the lock for 50 ms
   no_program,  // none is loaded, or one that only the switch can run
   closed,      // the switch has ended
+  refused,     // the exit did not open
+};
+
+/// What became of a frame that left the program.
+enum class Left : std::uint8_t {
+  sent,
+  switchs,   // the switch sends it, and counts it
+  full,      // there was no room for it
+  too_long,  // for that port
+};
+
+/// Where frames leave, with what the program said of them. All of it is called under the lock.
+class Exit {
+ public:
+  Exit() = default;
+  virtual ~Exit() = default;
+  Exit(const Exit&) = delete;
+  Exit& operator=(const Exit&) = delete;
+
+  /// Whether frames may be run now.
+  virtual bool open() { return true; }
+  virtual Left leave(const rt::OutFrame& frame) = 0;
+  virtual void digest(const DigestMessage& message) = 0;
+  virtual void line(const std::string& text) = 0;
+  virtual void step_limit(std::uint32_t port, const char* where) = 0;
+  /// After the last frame of a batch.
+  virtual void close() {}
 };
 
 class Caller final : private rt::Hooks {
  public:
-  /// Takes a frame that leaves, under the lock; false: there is no room for it.
-  using Sink = std::function<bool(const rt::OutFrame&)>;
-
   /// Maps the memory behind `memory`, which the process `owner` made, where that one has it.
   static Result<std::unique_ptr<Caller>> attach(FileDescriptor memory, pid_t owner);
   ~Caller() override;
@@ -42,20 +65,18 @@ class Caller final : private rt::Hooks {
   Caller& operator=(const Caller&) = delete;
 
   /// Runs frames as the switch would; unless they ran, nothing has happened to them.
-  Outcome run(std::span<const rt::InputFrame> frames, const Sink& leave);
+  Outcome run(std::span<const rt::InputFrame> frames, Exit& exit);
 
-  /// Digests and lines of the log that the frames of the last run made: the switch's to tell.
-  [[nodiscard]] const std::vector<DigestMessage>& digests() const { return digests_; }
-  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  [[nodiscard]] const std::shared_ptr<StateMapping>& memory() const { return memory_; }
 
  private:
-  Caller(FileDescriptor memory, pid_t owner, SharedState& state);
+  Caller(std::shared_ptr<StateMapping> memory, pid_t owner);
 
   /// Takes the lock for a frame; unless the outcome is `ran`, it is not taken.
   Outcome lock();
   /// The same, with the program that is running open here.
   Outcome lock_program();
-  [[nodiscard]] Outcome lock_once(const timespec& until) const;
+  [[nodiscard]] Outcome lock_once(std::int64_t end) const;
   void unlock() const;
   /// Opens the program that the state is of, without the lock. Whether it can be run here.
   bool open(std::uint64_t epoch, const SharedProgram& program);
@@ -64,7 +85,7 @@ class Caller final : private rt::Hooks {
   void log(const std::string& message) override;
   void step_limit(std::uint32_t port, const char* where) override;
 
-  FileDescriptor memory_;
+  std::shared_ptr<StateMapping> memory_;
   pid_t owner_;
   SharedState& state_;
   rt::Engine engine_;
@@ -72,8 +93,7 @@ class Caller final : private rt::Hooks {
   std::unique_ptr<LoadedProgram> program_;
   std::uint64_t opened_ = 0;  // the epoch of program_
   bool bound_ = false;
-  std::vector<DigestMessage> digests_;
-  std::vector<std::string> lines_;
+  Exit* exit_ = nullptr;  // of the batch that is being run
 };
 
 }  // namespace catchment::softswitch

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "dataplane_impl.hpp"
+#include "passed_on.hpp"
 
 namespace catchment::softswitch {
 
@@ -46,11 +47,13 @@ Dataplane::Impl::Impl(DataplaneOptions given)
       memory(given.in_callers ? StateMemory::Reach::shared : StateMemory::Reach::process),
       shared(make_in<SharedState>(memory)),
       gate(shared->gate, [this] { repair(); }),
+      door{memory, *shared, gate},
       random(make_in<rt::Random>(
           memory, given.random_seed != 0 ? given.random_seed : std::random_device{}())),
       groups(memory, rt::kGroups),
       sessions(memory, rt::kSessions),
       ports(memory, rt::kPorts),
+      rings(memory, rt::kPorts),
       replication(engine, memory),
       packet_output(kBuffers, given.max_frame_bytes + kHeaderRoom),
       inject_output(kInjectBuffers, given.max_frame_bytes + kHeaderRoom),
@@ -76,6 +79,7 @@ Dataplane::Impl::Impl(DataplaneOptions given)
   shared->sessions = sessions.data();
   shared->ports = ports.data();
   shared->random = random.get();
+  shared->rings = rings.data();
 }
 
 Dataplane::Impl::~Impl() { gate.close(); }
@@ -129,6 +133,13 @@ void Dataplane::Impl::step_limit(std::uint32_t port, const char* where) {
   step_limit_hook(text);
 }
 
+void Dataplane::Impl::hand_to_cpu(const rt::OutFrame& frame, rt::Output& out) {
+  packet_in_hook({std::string(reinterpret_cast<const char*>(frame.data), frame.length)});
+  engine.ports[frame.port].tx_packets += 1;
+  engine.ports[frame.port].tx_bytes += frame.length;
+  out.release(frame.data);
+}
+
 /// The caller holds the lock. Frames to the CPU port leave the list here.
 void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames, rt::Output& out) {
   if (program == nullptr) {
@@ -154,10 +165,7 @@ void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames, rt::Outp
       out.move(i, kept++);
       continue;
     }
-    packet_in_hook({std::string(reinterpret_cast<const char*>(frame.data), frame.length)});
-    engine.ports[frame.port].tx_packets += 1;
-    engine.ports[frame.port].tx_bytes += frame.length;
-    out.release(frame.data);
+    hand_to_cpu(frame, out);
   }
   out.truncate(kept);
 }
@@ -170,6 +178,43 @@ void Dataplane::Impl::process(std::span<const rt::InputFrame> frames,
     out.push_back(packet_output[i]);
   }
   packet_output.truncate(0);
+}
+
+void Dataplane::Impl::take_over(std::span<const PassedOn> passed, std::vector<rt::OutFrame>& out) {
+  const Gate::Batch lock(gate);
+  for (const PassedOn& what : passed) {
+    const auto* const text = reinterpret_cast<const char*>(what.bytes.data());
+    switch (what.what) {
+      case PassedOn::What::frame: {
+        std::uint8_t* const room = packet_output.reserve();
+        if (room == nullptr || what.bytes.size() > packet_output.capacity()) {
+          engine.ports[what.port % rt::kPorts]
+              .drops[static_cast<std::size_t>(DropCause::tx_full)] += 1;
+          break;
+        }
+        std::ranges::copy(what.bytes, room);
+        const rt::OutFrame frame{room, static_cast<std::uint32_t>(what.bytes.size()), what.port};
+        if (packet_in_hook && what.port == options.cpu_port) {
+          hand_to_cpu(frame, packet_output);
+        } else {
+          out.push_back(frame);
+        }
+        break;
+      }
+      case PassedOn::What::digest:
+        if (auto message = digest_in(what.bytes); message && digest_hook) {
+          digest_hook(std::move(*message));
+        }
+        break;
+      case PassedOn::What::line:
+        log(std::string(text, what.bytes.size()));
+        break;
+      case PassedOn::What::step_limit:
+        engine.now_us = now_us();
+        step_limit(what.port, std::string(text, what.bytes.size()).c_str());
+        break;
+    }
+  }
 }
 
 void Dataplane::Impl::sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,
@@ -345,6 +390,10 @@ PortStatistics Dataplane::statistics(std::uint32_t port) const {
     std::copy(std::begin(counters.drops), std::end(counters.drops), std::begin(out.drops));
   }
   return out;
+}
+
+CallersDoor* Dataplane::callers_door() {
+  return impl_->options.in_callers ? &impl_->door : nullptr;
 }
 
 Packets& Dataplane::packets() { return *impl_; }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "callers_door.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/packets.hpp"
 #include "gate.hpp"
@@ -21,6 +22,7 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   Impl& operator=(const Impl&) = delete;
 
   void process(std::span<const rt::InputFrame> frames, std::vector<rt::OutFrame>& out) override;
+  void take_over(std::span<const PassedOn> passed, std::vector<rt::OutFrame>& out) override;
   void sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,
             std::span<const rt::OutFrame> frames) override;
   void dropped(std::uint32_t port, DropCause cause, std::span<const rt::OutFrame> frames) override;
@@ -29,6 +31,7 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   void log(const std::string& message) override;
   void step_limit(std::uint32_t port, const char* where) override;
 
+  void hand_to_cpu(const rt::OutFrame& frame, rt::Output& out);
   void run_batch(std::span<const rt::InputFrame> frames, rt::Output& out);
   [[nodiscard]] std::uint64_t now_us() const;
   /// Sets all registers to their initial values: somebody died in the middle of a frame.
@@ -39,10 +42,12 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   StateMemory memory;
   InState<SharedState> shared;  // the first that lies in the memory
   Gate gate;
+  CallersDoor door;
   InState<rt::Random> random;
   StateArray<rt::ReplicaList> groups;
   StateArray<rt::CloneTarget> sessions;
   StateArray<rt::PortCounters> ports;
+  StateArray<SharedRing> rings;
   rt::Engine engine;
   ReplicationStore replication;
   rt::Output packet_output;

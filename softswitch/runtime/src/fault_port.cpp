@@ -16,7 +16,9 @@ std::uint64_t line_of(std::uint32_t port, std::uint64_t direction) {
 }  // namespace
 
 FaultPort::FaultPort(std::unique_ptr<Port> inner, std::uint32_t number)
-    : inner_(std::move(inner)), number_(number) {}
+    : inner_(std::move(inner)), number_(number) {
+  inner_->keep_to_switch();
+}
 
 void FaultPort::set(const PortFaults& faults) {
   faults_ = faults;

@@ -34,6 +34,7 @@ class FaultPort final : public Port {
   std::string check_link() override { return inner_->check_link(); }
   [[nodiscard]] bool polled() const override { return inner_->polled(); }
   bool arm() override { return inner_->arm(); }
+  void keep_to_switch() override { inner_->keep_to_switch(); }
   [[nodiscard]] PortIoStatistics io_statistics() const override { return inner_->io_statistics(); }
 
  private:

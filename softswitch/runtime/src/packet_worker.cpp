@@ -258,8 +258,15 @@ bool PacketWorker::receive(SwitchPort& port) {
   if (got.too_long > 0) {
     board_.packets.count_drops(port.number, DropCause::too_long, got.too_long);
   }
+  if (!got.passed_on.empty()) {
+    out_.clear();
+    board_.packets.take_over(got.passed_on, out_);
+    for (const rt::OutFrame& frame : out_) {
+      queue(frame);
+    }
+  }
   if (got.frames == 0) {
-    return false;
+    return !got.passed_on.empty();
   }
   // What comes through memory is copied out while it is in the nearest cache, and shown to its
   // receivers at the end of the turn: they are woken for a batch. The kernel takes many at once.

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "callers_door.hpp"
+#include "catchment/softswitch/packets.hpp"
 #include "catchment/softswitch/port_loop.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
 
@@ -31,14 +33,16 @@ inline constexpr std::size_t kBatch = 64;
 struct PortContext {
   std::uint32_t number = 0;           // goes into every InputFrame
   std::uint32_t max_frame_bytes = 0;  // longest frame in or out
+  CallersDoor* door = nullptr;        // to let peers in; nullptr: none is
 };
 
 /// What one receive() saw besides frames.
 struct Received {
   std::size_t frames = 0;
-  std::size_t too_long = 0;  // longer than max_frame_bytes, dropped
-  int error = 0;             // errno: the port does not work at the moment; nothing waits: 0
-  std::string notice;        // for an operator, said once; mostly empty
+  std::size_t too_long = 0;         // longer than max_frame_bytes, dropped
+  int error = 0;                    // errno: the port does not work at the moment; nothing waits: 0
+  std::string notice;               // for an operator, said once; mostly empty
+  std::vector<PassedOn> passed_on;  // by a peer that runs the program itself; stays as frames do
 };
 
 /// What one send() did. Frames that leave the list are those sent, refused and too long.
@@ -86,6 +90,10 @@ class Port {
   /// Called before the loop sleeps, for polled ports only; false: frames wait, the loop must not
   /// sleep.
   virtual bool arm() { return true; }
+
+  /// From now on all frames of the port pass through receive() and send(). Called while none of
+  /// these runs.
+  virtual void keep_to_switch() {}
 
   /// What this kind of port counts beside frames in and out.
   [[nodiscard]] virtual PortIoStatistics io_statistics() const { return {}; }

@@ -28,7 +28,7 @@ class PortLoop::Impl {
                   std::to_string(options.cpu_port) + " and the drop port " +
                   std::to_string(options.drop_port)};
     }
-    auto port = open_port(spec, {number, options.max_frame_bytes});
+    auto port = open_port(spec, {number, options.max_frame_bytes, board_.dataplane.callers_door()});
     if (!port.ok()) {
       return port.status();
     }

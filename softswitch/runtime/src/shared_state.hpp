@@ -3,8 +3,11 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
+#include "catchment/shm/bell.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/rt/program.hpp"
 #include "gate.hpp"
@@ -36,6 +39,14 @@ struct SharedProgram {
   }
 };
 
+/// A port whose peer has been let in: where others put the frames that leave by it.
+struct SharedRing {
+  std::byte* rings = nullptr;   // shm::Header; nullptr: these frames are the switch's to send
+  std::uint64_t epoch = 0;      // of the peer's attachment
+  bool through_switch = false;  // all frames of this port pass through the switch: it has faults
+  std::array<char, shm::kBellName> bell{};  // that wakes the peer; ends with a zero
+};
+
 struct SharedState {
   // What never changes.
   std::uint64_t magic = kStateMagic;
@@ -52,6 +63,7 @@ struct SharedState {
   rt::CloneTarget* sessions = nullptr;
   rt::PortCounters* ports = nullptr;
   rt::Random* random = nullptr;
+  SharedRing* rings = nullptr;  // by port, rt::kPorts of them; what they hold: under the lock
 
   GateState gate;
   // Under the lock.

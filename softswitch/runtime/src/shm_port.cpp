@@ -1,6 +1,8 @@
 #include "shm_port.hpp"
 
 #include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +33,29 @@ void watch(int epoll, int fd) {
   event.events = EPOLLIN;
   event.data.fd = fd;
   static_cast<void>(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+PassedOn::What what_of(shm::Mark::Kind kind) {
+  switch (kind) {
+    case shm::Mark::Kind::digest:
+      return PassedOn::What::digest;
+    case shm::Mark::Kind::line:
+      return PassedOn::What::line;
+    case shm::Mark::Kind::step_limit:
+      return PassedOn::What::step_limit;
+    default:
+      return PassedOn::What::frame;
+  }
+}
+
+/// Whether a process is in the same namespace of a kind as this one; false where that is not told.
+bool same_namespace(std::uint32_t pid, const char* kind) {
+  struct stat own{};
+  struct stat other{};
+  const std::string file = std::string("/ns/") + kind;
+  return stat(("/proc/self" + file).c_str(), &own) == 0 &&
+         stat(("/proc/" + std::to_string(pid) + file).c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 std::string text_of(const shm::PeerIdentity& who) {
@@ -95,7 +120,12 @@ ShmPort::ShmPort(const std::string& target, const ShmTarget& parsed, const PortC
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       listener_(parsed.path, parsed.mode) {
   watch(epoll_.get(), listener_.descriptor());
+  if (context_.door != nullptr) {
+    ringer_.emplace();
+  }
 }
+
+ShmPort::~ShmPort() { detach(); }
 
 Received ShmPort::receive(std::vector<rt::InputFrame>& frames) {
   if (!channel_) {
@@ -109,9 +139,14 @@ Received ShmPort::receive(std::vector<rt::InputFrame>& frames) {
   Received out;
   shm::Consumer& in = channel_->in();
   for (auto left = std::min<std::uint32_t>(in.available(), kBatch); left != 0; --left) {
-    const std::span<const std::uint8_t> frame = in.next();
+    shm::Mark mark;
+    const std::span<const std::uint8_t> frame = inside_ ? in.next(mark) : in.next();
     if (frame.empty()) {
       break;
+    }
+    if (mark.kind != shm::Mark::Kind::none) {
+      out.passed_on.push_back({what_of(mark.kind), mark.port, frame});
+      continue;
     }
     if (frame.size() > context_.max_frame_bytes) {
       ++out.too_long;
@@ -131,8 +166,22 @@ Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
     return {.error = ENOTCONN};
   }
   Sent out;
+  frames = frames.first(std::min(frames.size(), kBatch));
+  if (inside_) {
+    const Gate::Batch lock(context_.door->gate);  // callers fill the ring, too
+    channel_->out().go_on();
+    put(frames, out);
+    channel_->show();
+  } else {
+    put(frames, out);
+  }
+  full_.store(out.full, std::memory_order_relaxed);
+  return out;
+}
+
+void ShmPort::put(std::span<const rt::OutFrame> frames, Sent& out) {
   shm::Producer& to = channel_->out();
-  for (const rt::OutFrame& frame : frames.first(std::min(frames.size(), kBatch))) {
+  for (const rt::OutFrame& frame : frames) {
     if (frame.length > geometry_.cell_bytes || frame.length == 0) {
       ++out.too_long;
       ++out.frames;
@@ -148,13 +197,24 @@ Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
     ++out.delivered;
     out.bytes += frame.length;
   }
-  full_.store(out.full, std::memory_order_relaxed);
-  return out;
 }
 
 void ShmPort::show() {
-  if (channel_) {
+  if (!channel_) {
+    return;
+  }
+  if (inside_) {
+    channel_->wake();
+  } else {
     channel_->publish();
+  }
+}
+
+void ShmPort::keep_to_switch() {
+  through_switch_ = true;
+  if (inside_) {
+    const Gate::Control lock(context_.door->gate);
+    context_.door->state.rings[context_.number].through_switch = true;
   }
 }
 
@@ -191,10 +251,71 @@ std::string ShmPort::check_peer() {
     news = text_of(peer_) + " is gone" + (reason.empty() ? "" : ": " + reason);
   }
   if (!news.empty()) {
-    channel_.reset();
-    armed_ = false;
+    detach();
   }
   return news;
+}
+
+void ShmPort::detach() {
+  if (inside_) {
+    shut_out();
+  }
+  channel_.reset();
+  armed_ = false;
+}
+
+void ShmPort::shut_out() {
+  inside_ = false;
+  std::vector<std::string> bells;
+  {
+    const Gate::Control lock(context_.door->gate);
+    SharedRing* const rings = context_.door->state.rings;
+    rings[context_.number].rings = nullptr;
+    for (std::size_t port = 0; port < rt::kPorts; ++port) {
+      if (rings[port].rings != nullptr) {
+        bells.emplace_back(rings[port].bell.data());
+      }
+    }
+  }
+  // The peer may have died after it showed a frame, or after it took back the receiver's word that
+  // it waits, and before it rang.
+  for (const std::string& bell : bells) {
+    static_cast<void>(ringer_->ring(bell));
+  }
+}
+
+bool ShmPort::may_enter(const shm::AttachRequest& request) const {
+  return context_.door != nullptr && !request.bell.empty() && request.who.uid == geteuid() &&
+         same_namespace(request.who.pid, "user") && same_namespace(request.who.pid, "mnt") &&
+         ringer_->ring(request.bell);
+}
+
+std::optional<shm::Channel> ShmPort::attach(shm::AttachRequest request) {
+  if (may_enter(request)) {
+    return let_in(std::move(request));
+  }
+  return admit(std::move(request), geometry_, epoch_);
+}
+
+std::optional<shm::Channel> ShmPort::let_in(shm::AttachRequest request) {
+  CallersDoor& door = *context_.door;
+  if (rings_ == nullptr) {
+    rings_ = door.memory.allocate_zeros(shm::Mapping::bytes_of(geometry_));
+  }
+  shm::Mapping rings = shm::Mapping::lay_out(rings_, geometry_, epoch_, request.who.pid);
+  {
+    const Gate::Control lock(door.gate);
+    SharedRing& shared = door.state.rings[context_.number];
+    shared = {.rings = rings_, .epoch = epoch_, .through_switch = through_switch_};
+    request.bell.copy(shared.bell.data(), shared.bell.size() - 1);
+  }
+  inside_ = true;
+  auto channel =
+      shm::let_in(std::move(request), std::move(rings), door.memory.descriptor(), context_.number);
+  if (!channel) {
+    shut_out();
+  }
+  return channel;
 }
 
 std::string ShmPort::answer() {
@@ -210,7 +331,7 @@ std::string ShmPort::answer() {
     const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
     epoch_ = std::max(epoch_ + 1, static_cast<std::uint64_t>(nanos));
     try {
-      auto channel = admit(std::move(*request), geometry_, epoch_);
+      auto channel = attach(std::move(*request));
       if (!channel) {
         continue;
       }
@@ -221,7 +342,7 @@ std::string ShmPort::answer() {
     }
     peer_ = who;
     watch(epoll_.get(), channel_->link().descriptor());
-    news = text_of(who) + " is attached";
+    news = text_of(who) + (inside_ ? " is attached, and runs the program itself" : " is attached");
   }
   return news;
 }

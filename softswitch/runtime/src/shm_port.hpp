@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catchment/common/file_descriptor.hpp"
+#include "catchment/shm/bell.hpp"
 #include "catchment/shm/channel.hpp"
 #include "catchment/shm/listener.hpp"
 #include "catchment/softswitch/status.hpp"
@@ -29,6 +30,8 @@ class ShmPort final : public Port {
   /// Listens for a peer. Fails with what is wrong with the target or its path.
   static Result<std::unique_ptr<Port>> open(const std::string& target, const PortContext& context);
 
+  ~ShmPort() override;
+
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] bool up() const override { return channel_.has_value(); }
   [[nodiscard]] int descriptor() const override { return epoll_.get(); }
@@ -38,10 +41,19 @@ class ShmPort final : public Port {
   std::string check_link() override;
   [[nodiscard]] bool polled() const override { return true; }
   bool arm() override;
+  void keep_to_switch() override;
 
  private:
   ShmPort(const std::string& target, const ShmTarget& parsed, const PortContext& context);
 
+  /// Attaches a peer: lets it into the data plane if it asks for it and may.
+  std::optional<shm::Channel> attach(shm::AttachRequest request);
+  bool may_enter(const shm::AttachRequest& request) const;
+  std::optional<shm::Channel> let_in(shm::AttachRequest request);
+  /// Nobody but the switch puts frames into the peer's ring from now on.
+  void shut_out();
+  void detach();
+  void put(std::span<const rt::OutFrame> frames, Sent& out);
   /// Lets go of a peer that left or that corrupted its ring; returns what to tell the operator.
   std::string check_peer();
   /// Admits or refuses the peers that ask to attach; returns what to tell the operator.
@@ -56,6 +68,11 @@ class ShmPort final : public Port {
   shm::PeerIdentity peer_;
   std::uint64_t epoch_ = 0;
   bool armed_ = false;
+  bool through_switch_ = false;
+  bool inside_ = false;  // the peer was let in
+  /// For those that are. Never given back: a peer that has not heard of its end may write there.
+  std::byte* rings_ = nullptr;
+  std::optional<shm::Ringer> ringer_;
   std::atomic<bool> full_ = false;  // send() found no room
 };
 

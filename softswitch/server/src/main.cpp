@@ -90,6 +90,7 @@ void run(const Options& options, Ending& ending) {
   dataplane_options.cpu_port = options.cpu_port;
   dataplane_options.drop_port = options.drop_port;
   dataplane_options.max_steps = options.max_steps;
+  dataplane_options.in_callers = options.in_callers;
   softswitch::Dataplane dataplane(dataplane_options);
   dataplane.on_step_limit([&](const std::string& text) { log.info(text); });
   softswitch::PortLoop loop(dataplane, options.workers);

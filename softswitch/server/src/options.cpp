@@ -121,6 +121,9 @@ void declare_ports(CLI::App& app, Options& options) {
        add_fault);
   app.add_option("--workers", options.workers, "packet threads, which share out the ports")
       ->check(number_from<std::uint32_t>(1, kMostWorkers));
+  app.add_flag("--in-callers", options.in_callers,
+               "processes of this user on shm: ports run the program themselves, on the switch's "
+               "state, if they ask for it");
   app.add_option("--cpu-port", options.cpu_port, "frames to this port become packet-ins")
       ->check(number_from<std::uint32_t>(0, kHighestPort));
   app.add_option("--drop-port", options.drop_port, "frames to this port are dropped")

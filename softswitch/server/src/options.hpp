@@ -45,8 +45,9 @@ struct Options {
   std::uint32_t max_request_bytes = 4U << 20;
   std::uint32_t stream_timeout_ms = 10'000;
   LogLevel log_level = LogLevel::info;
-  int owner = 0;     // process that the switch ends with; 0: none
-  std::string help;  // the text to print instead of starting; empty: none was asked for
+  bool in_callers = false;  // peers of this user run the program themselves
+  int owner = 0;            // process that the switch ends with; 0: none
+  std::string help;         // the text to print instead of starting; empty: none was asked for
 };
 
 // Returns the options of the arguments after the program's name. Throws UsageError.

@@ -7,13 +7,17 @@
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "catchment/shm/error.hpp"
+#include "catchment/shm/insider.hpp"
 #include "peer.hpp"
 
 struct catchment_shm {
-  catchment_shm(const char* path, int timeout_ms) : peer(path, timeout_ms) {}
-  explicit catchment_shm(const char* path) : peer(path) {}
+  catchment_shm(const char* path, int timeout_ms, catchment::shm::Enter enter = {})
+      : peer(path, timeout_ms, std::move(enter)) {}
+  explicit catchment_shm(const char* path, catchment::shm::Enter enter = {})
+      : peer(path, std::move(enter)) {}
   catchment::shm::Peer peer;
 };
 
@@ -81,6 +85,18 @@ catchment_shm* catchment_shm_attach_later(const char* path, int* status, char* e
   const auto make = [&] { return std::make_unique<catchment_shm>(path == nullptr ? "" : path); };
   return made(make, status, error, error_bytes);
 }
+
+namespace catchment::shm {
+
+OwnPort attach(const std::string& path, int timeout_ms, Enter enter) {
+  return {new catchment_shm(path.c_str(), timeout_ms, std::move(enter)), catchment_shm_detach};
+}
+
+OwnPort attach_later(const std::string& path, Enter enter) {
+  return {new catchment_shm(path.c_str(), std::move(enter)), catchment_shm_detach};
+}
+
+}  // namespace catchment::shm
 
 void catchment_shm_detach(catchment_shm* port) { std::default_delete<catchment_shm>()(port); }
 

@@ -45,11 +45,11 @@ FileDescriptor descriptor_in(msghdr& message) {
 
 }  // namespace
 
-bool Link::welcome(int memory, const std::string& text) {
+bool Link::welcome(Attachment attachment, int memory, const std::string& text) {
   Welcome hello{};
   hello.magic = kMagic;
   hello.version = kVersion;
-  hello.attached = memory >= 0 ? 1 : 0;
+  hello.attached = static_cast<std::uint32_t>(attachment);
   text.copy(hello.text, sizeof hello.text - 1);
   iovec part{&hello, sizeof hello};
   msghdr message{};

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "address.hpp"
+#include "catchment/shm/bell.hpp"
 #include "catchment/shm/error.hpp"
 
 namespace catchment::shm {
@@ -72,7 +73,10 @@ Listener::~Listener() {
 }
 
 std::optional<AttachRequest> Listener::accept() {
-  FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  sockaddr_un from{};
+  socklen_t from_bytes = sizeof from;
+  FileDescriptor socket(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&from), &from_bytes,
+                                  SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) {
     return std::nullopt;
   }
@@ -82,18 +86,29 @@ std::optional<AttachRequest> Listener::accept() {
     credentials = {};
   }
   return AttachRequest{Link(std::move(socket)),
-                       {static_cast<std::uint32_t>(credentials.pid), credentials.uid}};
+                       {static_cast<std::uint32_t>(credentials.pid), credentials.uid},
+                       bell_in(from, from_bytes)};
 }
 
 std::optional<Channel> admit(AttachRequest request, const Geometry& geometry, std::uint64_t epoch) {
   Mapping mapping = Mapping::create(geometry, epoch, request.who.pid);
-  if (!request.link.welcome(mapping.descriptor(), {})) {
+  if (!request.link.welcome(Attachment::rings, mapping.descriptor(), {})) {
     return std::nullopt;
   }
   mapping.close_descriptor();
   return Channel(std::move(mapping), std::move(request.link), Side::switch_side);
 }
 
-void refuse(AttachRequest request, const std::string& why) { request.link.welcome(-1, why); }
+std::optional<Channel> let_in(AttachRequest request, Mapping rings, int memory,
+                              std::uint32_t port) {
+  if (!request.link.welcome(Attachment::let_in, memory, std::to_string(port))) {
+    return std::nullopt;
+  }
+  return Channel(std::move(rings), std::move(request.link), Side::switch_side);
+}
+
+void refuse(AttachRequest request, const std::string& why) {
+  request.link.welcome(Attachment::refused, -1, why);
+}
 
 }  // namespace catchment::shm

@@ -20,6 +20,22 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
                  "the switch handed over memory that cannot be used: " + what);
 }
 
+/// What the header says of the rings, once it is found to be one.
+Geometry checked(const Header& header) {
+  if (header.magic != kMagic) {
+    nonsense("it does not begin with CATCHSHM");
+  }
+  if (header.version != kVersion || header.header_bytes != sizeof(Header)) {
+    nonsense("format version " + std::to_string(header.version) + ", this library speaks " +
+             std::to_string(kVersion));
+  }
+  const Geometry geometry{header.cells, header.cell_bytes};
+  if (const std::string problem = refusal(geometry); !problem.empty()) {
+    nonsense(problem);
+  }
+  return geometry;
+}
+
 /// Reads the geometry of memory that the switch made, and checks it before any of it is used.
 Geometry geometry_of(int memory, std::size_t& bytes) {
   struct stat status{};
@@ -38,18 +54,7 @@ Geometry geometry_of(int memory, std::size_t& bytes) {
       static_cast<ssize_t>(offsetof(Header, to_switch))) {
     throw ShmError("cannot read the shared memory", errno);
   }
-  if (header.magic != kMagic) {
-    nonsense("it does not begin with CATCHSHM");
-  }
-  if (header.version != kVersion || header.header_bytes != sizeof(Header)) {
-    nonsense("format version " + std::to_string(header.version) + ", this library speaks " +
-             std::to_string(kVersion));
-  }
-  const Geometry geometry{header.cells, header.cell_bytes};
-  if (const std::string problem = refusal(geometry); !problem.empty()) {
-    nonsense(problem);
-  }
-  return geometry;
+  return checked(header);
 }
 
 }  // namespace
@@ -65,8 +70,17 @@ Mapping::Mapping(FileDescriptor memory, const Geometry& geometry)
   base_ = base;
 }
 
+Mapping::Mapping(void* place, const Geometry& geometry, std::shared_ptr<const void> home)
+    : home_(std::move(home)),
+      owned_(false),
+      geometry_(geometry),
+      offsets_(geometry),
+      base_(place) {}
+
 Mapping::Mapping(Mapping&& other) noexcept
     : memory_(std::move(other.memory_)),
+      home_(std::move(other.home_)),
+      owned_(other.owned_),
       geometry_(other.geometry_),
       offsets_(other.offsets_),
       base_(std::exchange(other.base_, nullptr)),
@@ -75,6 +89,8 @@ Mapping::Mapping(Mapping&& other) noexcept
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
   std::swap(memory_, other.memory_);
+  std::swap(home_, other.home_);
+  std::swap(owned_, other.owned_);
   std::swap(geometry_, other.geometry_);
   std::swap(offsets_, other.offsets_);
   std::swap(base_, other.base_);
@@ -84,7 +100,7 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 }
 
 Mapping::~Mapping() {
-  if (base_ != nullptr) {
+  if (base_ != nullptr && owned_) {
     munmap(base_, offsets_.total);
   }
 }
@@ -102,16 +118,37 @@ Mapping Mapping::create(const Geometry& geometry, std::uint64_t epoch, std::uint
     throw ShmError("cannot seal the size of the shared memory", errno);
   }
   Mapping mapping(std::move(memory), geometry);
-  mapping.epoch_ = epoch;
-  auto& header = *new (mapping.base_) Header{};
+  mapping.fill_in(epoch, peer_pid);
+  return mapping;
+}
+
+void Mapping::fill_in(std::uint64_t epoch, std::uint32_t peer_pid) {
+  epoch_ = epoch;
+  switch_pid_ = static_cast<std::uint32_t>(getpid());
+  auto& header = *new (base_) Header{};
   header.magic = kMagic;
   header.version = kVersion;
   header.header_bytes = sizeof(Header);
-  header.cells = geometry.cells;
-  header.cell_bytes = geometry.cell_bytes;
-  header.epoch = epoch;
-  header.switch_pid = static_cast<std::uint32_t>(getpid());
+  header.cells = geometry_.cells;
+  header.cell_bytes = geometry_.cell_bytes;
+  header.epoch = epoch_;
+  header.switch_pid = switch_pid_;
   header.peer_pid = peer_pid;
+}
+
+Mapping Mapping::lay_out(void* place, const Geometry& geometry, std::uint64_t epoch,
+                         std::uint32_t peer_pid) {
+  Mapping mapping(place, geometry, nullptr);
+  mapping.fill_in(epoch, peer_pid);
+  return mapping;
+}
+
+Mapping Mapping::found_at(void* place, std::shared_ptr<const void> home) {
+  const Header& header = *static_cast<const Header*>(place);
+  const Geometry geometry = checked(header);
+  Mapping mapping(place, geometry, std::move(home));
+  mapping.epoch_ = header.epoch;
+  mapping.switch_pid_ = header.switch_pid;
   return mapping;
 }
 

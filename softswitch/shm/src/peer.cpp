@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "address.hpp"
@@ -26,6 +28,8 @@ constexpr nanoseconds kFirstPause = milliseconds(1);
 constexpr nanoseconds kLongestPause = milliseconds(50);
 /// A caller that only looks and never waits notices a dead switch after this many looks.
 constexpr unsigned kLooksPerCheck = 4096;
+/// One that runs the switch's program itself notices after this.
+constexpr auto kCheckEvery = milliseconds(5);
 constexpr int kAllEvents = CATCHMENT_SHM_FRAMES | CATCHMENT_SHM_ROOM;
 static_assert(CATCHMENT_SHM_FRAMES == int{kForFrames} && CATCHMENT_SHM_ROOM == int{kForRoom});
 
@@ -40,25 +44,31 @@ void watch(int epoll, int fd) {
 
 }  // namespace
 
-Peer::Peer(const std::string& path)
+Peer::Peer(const std::string& path, Enter enter)
     : path_(path),
       staging_(std::make_unique<Staging>()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       own_epoll_(epoll_.get()),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
-      own_timer_(timer_.get()) {
+      own_timer_(timer_.get()),
+      enter_(std::move(enter)) {
   if (!epoll_.valid() || !timer_.valid()) {
     throw ShmError("cannot make a descriptor to wait on", errno);
   }
   static_cast<void>(address_of(path));
   watch(epoll_.get(), timer_.get());
+  if (enter_) {
+    bell_.emplace();
+    own_bell_.emplace(bell_->descriptor());
+    watch(epoll_.get(), bell_->descriptor());
+  }
   connect();
   if (!attached() && hopeless_) {
     throw ShmError(why_detached_, error_);
   }
 }
 
-Peer::Peer(const std::string& path, int timeout_ms) : Peer(path) {
+Peer::Peer(const std::string& path, int timeout_ms, Enter enter) : Peer(path, std::move(enter)) {
   const bool forever = timeout_ms < 0;
   const auto until = Clock::now() + milliseconds(std::max(timeout_ms, 0));
   while (!attached()) {
@@ -78,6 +88,9 @@ void Peer::connect() {
   if (!socket.valid()) {
     return try_again_later(CATCHMENT_SHM_SYSTEM,
                            std::string("cannot make a unix socket: ") + std::strerror(errno));
+  }
+  if (enter_) {
+    bell_->lend_name(socket.get());
   }
   const sockaddr_un address = address_of(path_);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -101,15 +114,20 @@ void Peer::finish_connecting() {
     if (!answer) {
       return;
     }
-    if (answer->welcome.attached == 0) {
+    const auto attachment = static_cast<Attachment>(answer->welcome.attached);
+    if (attachment == Attachment::refused) {
       throw ShmError(CATCHMENT_SHM_DETACHED, answer->welcome.text);
     }
     if (!answer->memory.valid()) {
       throw ShmError(CATCHMENT_SHM_CORRUPT, "the switch handed over no memory");
     }
-    Mapping mapping = Mapping::attach(std::move(answer->memory));
-    mapping.close_descriptor();
-    channel_.emplace(std::move(mapping), Link(std::move(connecting_)), Side::peer);
+    if (attachment == Attachment::let_in) {
+      go_in(answer->welcome, std::move(answer->memory));
+    } else {
+      Mapping mapping = Mapping::attach(std::move(answer->memory));
+      mapping.close_descriptor();
+      channel_.emplace(std::move(mapping), Link(std::move(connecting_)), Side::peer);
+    }
     connecting_ = FileDescriptor();
     pause_ = {};
     hopeless_ = false;
@@ -125,6 +143,29 @@ void Peer::finish_connecting() {
     connecting_ = FileDescriptor();
     hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
     try_again_later(problem.status(), path_ + ": " + problem.what());
+  }
+}
+
+void Peer::go_in(const Welcome& welcome, FileDescriptor memory) {
+  try {
+    const std::string_view text(welcome.text);
+    std::uint32_t port = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    ucred who{};
+    socklen_t size = sizeof who;
+    // It can do to this process what the program can that it hands over.
+    if (!enter_ || error != std::errc() ||
+        getsockopt(connecting_.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
+        who.uid != geteuid()) {
+      throw ShmError(CATCHMENT_SHM_DETACHED, "the switch of another user is not run here");
+    }
+    Entered entered = enter_({std::move(memory), who.pid, port});
+    channel_.emplace(std::move(entered.rings), Link(std::move(connecting_)), Side::peer);
+    inside_.emplace(std::move(entered.insider));
+    checked_ = Clock::now();
+  } catch (const ShmError&) {
+    enter_ = {};  // from now on it asks for rings
+    throw ShmError(CATCHMENT_SHM_DETACHED, "this process cannot run the switch's program");
   }
 }
 
@@ -148,6 +189,7 @@ void Peer::let_go(catchment_shm_status status, const std::string& why) {
     retired_ = std::move(channel_);  // the caller may still read its frames
   }
   own_connection_.reset();
+  inside_.reset();
   channel_.reset();
   armed_ = 0;
   reserved_ = false;
@@ -173,6 +215,10 @@ void Peer::set_timer(Clock::duration after) {
 
 bool Peer::check_link() {
   idle_looks_ = 0;
+  if (inside_) {
+    bell_->drain();
+    checked_ = Clock::now();
+  }
   if (channel_->link().drain()) {
     return true;
   }
@@ -191,10 +237,31 @@ bool Peer::settle() {
     if (!channel_->disarm() || channel_->ready(events) == 0) {
       return check_link();
     }
-  } else if (++idle_looks_ >= kLooksPerCheck) {
+  } else if (++idle_looks_ >= kLooksPerCheck ||
+             (inside_ && Clock::now() - checked_ >= kCheckEvery)) {
     return check_link();
   }
   return true;
+}
+
+bool Peer::has_room() {
+  return inside_ ? inside_->has_room(*channel_) : channel_->out().has_room();
+}
+
+void Peer::put(const Pieces& frame) {
+  if (inside_) {
+    inside_->put(frame, *channel_);
+  } else {
+    channel_->out().put(frame);
+  }
+}
+
+void Peer::publish() {
+  if (inside_) {
+    inside_->publish(*channel_);
+  } else {
+    channel_->publish();
+  }
 }
 
 int Peer::faulty() {
@@ -245,13 +312,12 @@ int Peer::send(const catchment_shm_frame* frames, int count) {
       return refuse("a frame of " + std::to_string(frame.length) + " bytes: 1 to " +
                     std::to_string(info_.frame_bytes) + " fit");
     }
-    if (!channel_->out().has_room()) {
+    if (!has_room()) {
       break;
     }
-    channel_->out().put(
-        {.head = {}, .body = {static_cast<const std::uint8_t*>(frame.data), frame.length}});
+    put({.head = {}, .body = {static_cast<const std::uint8_t*>(frame.data), frame.length}});
   }
-  channel_->publish();
+  publish();
   info_.sent += static_cast<std::uint64_t>(done);
   if (const int status = faulty(); status != CATCHMENT_SHM_OK) {
     return status;
@@ -327,7 +393,7 @@ void* Peer::reserve() {
   if (!attached() || !settle()) {
     return nullptr;
   }
-  reserved_ = channel_->out().has_room();
+  reserved_ = has_room();
   if (!reserved_) {
     faulty();
     return nullptr;
@@ -347,10 +413,10 @@ int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
   }
   std::uint8_t* const staged = staging_->bytes.data();
   if (length % kLine == 0) {
-    channel_->out().put({.head = {staged, length}, .body = rest});
+    put({.head = {staged, length}, .body = rest});
   } else {
     std::ranges::copy(rest, staged + length);
-    channel_->out().put({.head = {}, .body = {staged, bytes}});
+    put({.head = {}, .body = {staged, bytes}});
   }
   reserved_ = false;
   ++info_.sent;
@@ -361,7 +427,7 @@ int Peer::flush() {
   if (!attached()) {
     return CATCHMENT_SHM_DETACHED;
   }
-  channel_->publish();
+  publish();
   return CATCHMENT_SHM_OK;
 }
 

@@ -11,20 +11,24 @@
 
 #include "catchment/common/adaptive_patience.hpp"
 #include "catchment/common/file_descriptor.hpp"
+#include "catchment/shm/bell.hpp"
 #include "catchment/shm/channel.hpp"
 #include "catchment/shm/error.hpp"
 #include "catchment/shm/fork_guard.hpp"
+#include "catchment/shm/insider.hpp"
 #include "catchment_shm.h"
+#include "inside_way.hpp"
 
 namespace catchment::shm {
 
 class Peer {
  public:
-  /// Throws ShmError when it is not attached within `timeout_ms` (negative: forever).
-  Peer(const std::string& path, int timeout_ms);
+  /// Throws ShmError when it is not attached within `timeout_ms` (negative: forever). With `enter`
+  /// it asks to be let in.
+  Peer(const std::string& path, int timeout_ms, Enter enter = {});
   /// May have to wait for the switch, which it attaches to when that is there; throws ShmError when
   /// waiting will not help.
-  explicit Peer(const std::string& path);
+  explicit Peer(const std::string& path, Enter enter = {});
 
   int send(const catchment_shm_frame* frames, int count);
   int receive(catchment_shm_frame* frames, int count);
@@ -54,6 +58,11 @@ class Peer {
   bool attached();
   void connect();
   void finish_connecting();
+  /// Goes in, by the switch's invitation. Throws ShmError: asks for rings from now on.
+  void go_in(const Welcome& welcome, FileDescriptor memory);
+  bool has_room();
+  void put(const Pieces& frame);
+  void publish();
   /// Lets go of the switch, and tries again later.
   void let_go(catchment_shm_status status, const std::string& why);
   void try_again_later(catchment_shm_status status, const std::string& why);
@@ -82,12 +91,17 @@ class Peer {
   PrivateDescriptor own_timer_;
   FileDescriptor connecting_;
   std::optional<PrivateDescriptor> own_connection_;  // of connecting_, then of the channel
+  Enter enter_;                                      // empty: the peer asks for rings
+  std::optional<Bell> bell_;
+  std::optional<PrivateDescriptor> own_bell_;
   std::optional<Channel> channel_;
-  std::optional<Channel> retired_;  // the one before, while the caller looks at its frames
+  std::optional<InsideWay> inside_;  // of the channel, if the peer was let in
+  std::optional<Channel> retired_;   // the one before, while the caller looks at its frames
   AdaptivePatience patience_{kPeerPatience};
   Clock::duration pause_{};  // before the next try
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;
+  Clock::time_point checked_;  // the link, of a peer that was let in
   bool reserved_ = false;
   bool lent_ = false;  // the caller looks at frames in their cells
   catchment_shm_status why_detached_ = CATCHMENT_SHM_DETACHED;

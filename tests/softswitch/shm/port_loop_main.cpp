@@ -1,9 +1,11 @@
 // The packet loop without the P4Runtime server, with catchment-switch's command line as far as the
 // tests of shared-memory ports use it: small enough to build under the sanitizers.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
@@ -23,7 +25,10 @@ PortLoop* running = nullptr;
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  Dataplane dataplane{DataplaneOptions{}};
+  DataplaneOptions options;
+  options.in_callers =
+      std::find(argv + 1, argv + argc, std::string_view("--in-callers")) != argv + argc;
+  Dataplane dataplane(options);
   PortLoop loop(dataplane);
   loop.on_event([](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); });
   for (int i = 1; i + 1 < argc; ++i) {

@@ -68,7 +68,8 @@ struct OutputFrame {
   std::string bytes;
 };
 
-class Packets;  // the packet thread's side (packets.hpp)
+struct CallersDoor;  // callers_door.hpp
+class Packets;       // the packet thread's side (packets.hpp)
 
 class Dataplane {
  public:
@@ -196,6 +197,8 @@ class Dataplane {
   /// Bytes of the state's memory that are in use.
   [[nodiscard]] std::size_t state_bytes() const;
 
+  /// How ports let callers in; nullptr unless the option in_callers is set.
+  [[nodiscard]] CallersDoor* callers_door();
   /// The packet thread's door; for PortLoop and the benchmarks.
   Packets& packets();
 

@@ -11,6 +11,14 @@
 
 namespace catchment::softswitch {
 
+/// What a peer that ran the program itself left to the switch.
+struct PassedOn {
+  enum class What : std::uint8_t { frame, digest, line, step_limit };
+  What what = What::frame;
+  std::uint32_t port = 0;  // by which a frame leaves; from which one came that took too many steps
+  std::span<const std::uint8_t> bytes;
+};
+
 /// Implemented by Dataplane. Any thread; the lock inside makes one batch after the other of them.
 class Packets {
  public:
@@ -20,6 +28,8 @@ class Packets {
   /// it and gives each frame back by sent() or dropped(). Frames to the CPU port have already gone
   /// to the packet-in hook, if there is one.
   virtual void process(std::span<const rt::InputFrame> frames, std::vector<rt::OutFrame>& out) = 0;
+  /// Takes over what callers left, and appends the frames among it as process() does.
+  virtual void take_over(std::span<const PassedOn> passed, std::vector<rt::OutFrame>& out) = 0;
   /// Takes back frames that have left the caller's hands, and counts how many of them, and of their
   /// bytes, were sent by a port.
   virtual void sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,

@@ -34,6 +34,9 @@ class Channel {
       wake_if(kForFrames);
     }
   }
+  /// The first half of publish(), for a ring that several fill; wake() is the second.
+  void show() { out_.publish(); }
+  void wake() { wake_if(kForFrames); }
   /// Gives the cells of what was taken back, and wakes the other side if it waits for enough of
   /// them.
   void release() {

@@ -37,6 +37,33 @@ std::string refusal(const Geometry& geometry);
 /// Bits of `waiting`: what a side that sleeps is to be woken for.
 enum Waiting : std::uint32_t { kForFrames = 1, kForRoom = 2 };
 
+/// What a peer that runs the program itself passes to the switch through its ring: in the length's
+/// upper bits, which are zero where the switch is to run a frame.
+struct Mark {
+  enum class Kind : std::uint32_t {
+    none,
+    leaves,      // a frame that leaves by `port`
+    digest,      // for the control plane
+    line,        // of the program's log
+    step_limit,  // a frame from `port` took too many steps; where
+  };
+  Kind kind = Kind::none;
+  std::uint32_t port = 0;
+
+  static constexpr std::uint32_t kLengthBits = 17;
+  static constexpr std::uint32_t kPortBits = 9;
+  static constexpr std::uint32_t kLengthMask = (1U << kLengthBits) - 1;
+
+  static constexpr Mark of(std::uint32_t length) {
+    return {static_cast<Kind>(length >> (kLengthBits + kPortBits)),
+            length >> kLengthBits & ((1U << kPortBits) - 1)};
+  }
+  [[nodiscard]] constexpr std::uint32_t bits() const {
+    return static_cast<std::uint32_t>(kind) << (kLengthBits + kPortBits) | port << kLengthBits;
+  }
+};
+static_assert(kMaxCellBytes < 1U << Mark::kLengthBits);
+
 /// Frames written, and frames read, since the epoch began; both wrap. `read` is at most `cells`
 /// behind.
 struct RingIndices {

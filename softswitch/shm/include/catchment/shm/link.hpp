@@ -10,12 +10,19 @@
 
 namespace catchment::shm {
 
+/// What comes with the first message.
+enum class Attachment : std::uint32_t {
+  refused = 0,  // nothing: the text says why
+  rings = 1,    // the memory of the port's rings
+  let_in = 2,   // the memory of the whole data plane, rings within; the text is the port's number
+};
+
 /// The first message on a connection, from the switch; with the memory's descriptor when it is
 /// `attached`.
 struct Welcome {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t attached;  // 0: refused, `text` says why
+  std::uint32_t attached;  // an Attachment
   char text[240];          // ends with a zero
 };
 static_assert(sizeof(Welcome) == 256);
@@ -26,8 +33,9 @@ class Link {
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
 
-  /// Hands over `memory`, or refuses with `text`. False: the other side is gone.
-  bool welcome(int memory, const std::string& text);
+  /// Hands over `memory` (-1: none), with the text that the attachment has. False: the other side
+  /// is gone.
+  bool welcome(Attachment attachment, int memory, const std::string& text);
   /// Makes the other side's descriptor readable. Never blocks.
   void wake();
   /// Tells why this side is about to hang up.

@@ -24,6 +24,7 @@ struct PeerIdentity {
 struct AttachRequest {
   Link link;
   PeerIdentity who;
+  std::string bell;  // where the peer can be woken if it asks to be let in; empty: it does not
 };
 
 class Listener {
@@ -49,6 +50,9 @@ class Listener {
 
 /// Gives new memory to a peer that asked to attach. Throws ShmError; nullopt: the peer is gone.
 std::optional<Channel> admit(AttachRequest request, const Geometry& geometry, std::uint64_t epoch);
+/// Lets a peer that asked for it into the memory of the data plane, where it finds its rings.
+/// Throws ShmError; nullopt: the peer is gone.
+std::optional<Channel> let_in(AttachRequest request, Mapping rings, int memory, std::uint32_t port);
 /// Turns away a peer that asked to attach, and tells it why.
 void refuse(AttachRequest request, const std::string& why);
 

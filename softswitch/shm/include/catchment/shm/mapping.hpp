@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "catchment/common/file_descriptor.hpp"
 #include "catchment/shm/layout.hpp"
@@ -18,6 +19,14 @@ class Mapping {
   static Mapping create(const Geometry& geometry, std::uint64_t epoch, std::uint32_t peer_pid);
   /// Maps what the switch handed over. Throws ShmError (CORRUPT) when it is not what it should be.
   static Mapping attach(FileDescriptor memory);
+
+  /// Bytes that rings of this geometry take, from the beginning of a page on.
+  static std::size_t bytes_of(const Geometry& geometry) { return Offsets(geometry).total; }
+  /// New rings in memory that is mapped already, and stays.
+  static Mapping lay_out(void* place, const Geometry& geometry, std::uint64_t epoch,
+                         std::uint32_t peer_pid);
+  /// Those rings in the peer, where `home` keeps the memory mapped. Throws ShmError (CORRUPT).
+  static Mapping found_at(void* place, std::shared_ptr<const void> home);
 
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
@@ -40,12 +49,16 @@ class Mapping {
 
  private:
   Mapping(FileDescriptor memory, const Geometry& geometry);
+  Mapping(void* place, const Geometry& geometry, std::shared_ptr<const void> home);
+  void fill_in(std::uint64_t epoch, std::uint32_t peer_pid);
   [[nodiscard]] Header& header() const { return *static_cast<Header*>(base_); }
   [[nodiscard]] std::uint8_t* at(std::size_t offset) const {
     return static_cast<std::uint8_t*>(base_) + offset;
   }
 
   FileDescriptor memory_;
+  std::shared_ptr<const void> home_;
+  bool owned_ = true;  // the mapping ends with this object
   Geometry geometry_;
   Offsets offsets_;
   void* base_ = nullptr;

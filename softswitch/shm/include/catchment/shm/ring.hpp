@@ -44,20 +44,30 @@ class Producer {
   explicit Producer(const RingView& ring) : ring_(ring) {}
 
   /// Whether one more frame fits; false when the ring is full (or faulty).
-  bool has_room() {
-    if (staged_ - read_ == ring_.geometry.cells && !look()) {
+  bool has_room() { return has_room_for(1); }
+  /// The same for `count` frames, at most as many as there are cells.
+  bool has_room_for(std::uint32_t count) {
+    const std::uint64_t most = ring_.geometry.cells - count;
+    if (staged_ - read_ > most && !(look() && staged_ - read_ <= most)) {
       std::atomic_ref(full_at_).store(read_, std::memory_order_relaxed);
       return false;
     }
     return true;
   }
+  /// For a ring that several fill in turns: goes on where the last of them has stopped. What was
+  /// put and not published is forgotten.
+  void go_on() {
+    published_ = std::atomic_ref(*ring_.written).load(std::memory_order_acquire);
+    staged_ = published_;
+    streamed_ = false;
+  }
   /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
-  void put(const Pieces& frame) {
+  void put(const Pieces& frame, Mark mark = {}) {
     const auto length = static_cast<std::uint32_t>(frame.size());
     std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
     const bool streamed = copy_.put(cell, frame);
     streamed_ |= streamed;
-    std::atomic_ref(ring_.lengths[place()]).store(length, std::memory_order_relaxed);
+    std::atomic_ref(ring_.lengths[place()]).store(length | mark.bits(), std::memory_order_relaxed);
     ++staged_;
     if (!streamed) {
       prefetch(length);
@@ -75,6 +85,13 @@ class Producer {
     }
     std::atomic_ref(*ring_.written).store(published_, std::memory_order_release);
     return true;
+  }
+  /// How many frames have been published; wraps.
+  [[nodiscard]] std::uint64_t published() const { return published_; }
+  /// Whether the consumer has given back all frames up to that number.
+  [[nodiscard]] bool taken(std::uint64_t number) const {
+    const std::uint64_t read = std::atomic_ref(*ring_.read).load(std::memory_order_acquire);
+    return static_cast<std::int64_t>(read - number) >= 0;
   }
   /// Whether has_room() is worth a call: the consumer has moved since the ring was last found full.
   /// May be asked by another thread than the one that sends.
@@ -135,18 +152,11 @@ class Consumer {
   /// the ring is faulty. The producer may change the bytes meanwhile, if it is broken or hostile:
   /// what is checked must not be read again.
   std::span<std::uint8_t> next() {
-    const std::size_t place = position_ & (ring_.geometry.cells - 1);
-    // Read once: what is checked is what is used.
-    const std::uint32_t length =
-        std::atomic_ref(ring_.lengths[place]).load(std::memory_order_relaxed);
-    if (length - 1 >= ring_.geometry.cell_bytes) {
-      fault_ = {Fault::Kind::length, length, position_, ring_.geometry.cell_bytes};
-      return {};
-    }
-    prefetch(place + 1, length);
-    ++position_;
-    return {ring_.cells + place * ring_.geometry.cell_bytes, length};
+    Mark mark;
+    return take(mark, ~std::uint32_t{0});
   }
+  /// The same for a ring whose producer may mark frames.
+  std::span<std::uint8_t> next(Mark& mark) { return take(mark, Mark::kLengthMask); }
   /// Gives what was taken back to the producer; false when there was nothing.
   bool release() {
     if (position_ == released_) {
@@ -163,6 +173,21 @@ class Consumer {
   [[nodiscard]] const Fault& fault() const { return fault_; }
 
  private:
+  std::span<std::uint8_t> take(Mark& mark, std::uint32_t length_bits) {
+    const std::size_t place = position_ & (ring_.geometry.cells - 1);
+    // Read once: what is checked is what is used.
+    const std::uint32_t word =
+        std::atomic_ref(ring_.lengths[place]).load(std::memory_order_relaxed);
+    const std::uint32_t length = word & length_bits;
+    if (length - 1 >= ring_.geometry.cell_bytes) {
+      fault_ = {Fault::Kind::length, word, position_, ring_.geometry.cell_bytes};
+      return {};
+    }
+    mark = Mark::of(word & ~length_bits);
+    prefetch(place + 1, length);
+    ++position_;
+    return {ring_.cells + place * ring_.geometry.cell_bytes, length};
+  }
   /// Another cell, whose frame may be as long, is on its way while one is read.
   void prefetch(std::size_t place, std::uint32_t length) const {
     const std::uint8_t* const cell =

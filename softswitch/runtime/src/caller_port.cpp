@@ -1,0 +1,154 @@
+#include "caller_port.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "catchment/shm/error.hpp"
+#include "catchment/softswitch/enter.hpp"
+#include "passed_on.hpp"
+
+namespace catchment::softswitch {
+
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw shm::ShmError(CATCHMENT_SHM_DETACHED, why);
+}
+
+}  // namespace
+
+CallerPort::Way::Way(const SharedRing& ring, shm::Mapping rings)
+    : epoch(ring.epoch),
+      mapping(std::move(rings)),
+      producer(mapping.outgoing(shm::Side::switch_side)),
+      bell(ring.bell.data(), strnlen(ring.bell.data(), ring.bell.size())) {}
+
+shm::Entered enter(shm::Invitation invitation) {
+  auto caller = Caller::attach(std::move(invitation.memory), invitation.switch_pid);
+  if (!caller.ok()) {
+    refuse(caller.status().message());
+  }
+  const std::shared_ptr<StateMapping> memory = caller.value()->memory();
+  if (invitation.port >= rt::kPorts) {
+    refuse("the switch says that this is port " + std::to_string(invitation.port));
+  }
+  std::byte* const place = memory->state().rings[invitation.port].rings;
+  if (!memory->contains(place, sizeof(shm::Header))) {
+    refuse("the rings of the port do not lie in the switch's memory");
+  }
+  shm::Mapping rings = shm::Mapping::found_at(place, memory);
+  if (!memory->contains(place, shm::Mapping::bytes_of(rings.geometry()))) {
+    refuse("the rings of the port do not fit the switch's memory");
+  }
+  return {std::move(rings),
+          std::make_unique<CallerPort>(std::move(caller.value()), invitation.port)};
+}
+
+bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel) {
+  inputs_.clear();
+  for (const Frame& frame : frames) {
+    if (frame.size() > state_.max_frame_bytes) {
+      return false;  // the switch counts it
+    }
+    inputs_.push_back({frame.data(), static_cast<std::uint32_t>(frame.size()), port_});
+  }
+  channel_ = &channel;
+  const bool ran = caller_->run(inputs_, *this) == Outcome::ran;
+  // Nobody waits for the lock while others are woken.
+  for (const std::uint32_t port : touched_) {
+    wake(*ways_[port]);
+  }
+  touched_.clear();
+  if (std::exchange(passed_on_, false)) {
+    channel.wake();
+  }
+  return ran;
+}
+
+bool CallerPort::open() { return !state_.rings[port_].through_switch; }
+
+Left CallerPort::leave(const rt::OutFrame& frame) {
+  const SharedRing& ring = state_.rings[frame.port % rt::kPorts];
+  const Bytes bytes(frame.data, frame.length);
+  Way* const way = ring.rings == nullptr || ring.through_switch || frame.port >= rt::kPorts
+                       ? nullptr
+                       : way_to(frame.port, ring);
+  if (way != nullptr) {
+    if (frame.length == 0 || frame.length > way->mapping.geometry().cell_bytes) {
+      return Left::too_long;
+    }
+    if (way->producer.has_room()) {
+      way->producer.put({.head = {}, .body = bytes});
+      return Left::sent;
+    }
+  }
+  return pass_on({shm::Mark::Kind::leaves, frame.port}, bytes) ? Left::switchs : Left::full;
+}
+
+CallerPort::Way* CallerPort::way_to(std::uint32_t port, const SharedRing& ring) {
+  std::unique_ptr<Way>& way = ways_[port];
+  if (way == nullptr || way->epoch != ring.epoch) {
+    try {
+      way = std::make_unique<Way>(ring, shm::Mapping::found_at(ring.rings, caller_->memory()));
+    } catch (const shm::ShmError&) {
+      way.reset();
+      return nullptr;
+    }
+  }
+  if (!std::exchange(way->touched, true)) {
+    way->producer.go_on();
+    touched_.push_back(port);
+  }
+  return way.get();
+}
+
+bool CallerPort::pass_on(shm::Mark mark, Bytes bytes) {
+  shm::Producer& to_switch = channel_->out();
+  if (bytes.empty() || bytes.size() > channel_->mapping().geometry().cell_bytes ||
+      !to_switch.has_room()) {
+    return false;
+  }
+  to_switch.put({.head = {}, .body = bytes}, mark);
+  passed_on_ = true;
+  return true;
+}
+
+void CallerPort::digest(const DigestMessage& message) {
+  pass_on({shm::Mark::Kind::digest, 0}, bytes_of(digest_bytes(message)));
+}
+
+void CallerPort::line(const std::string& text) {
+  pass_on({shm::Mark::Kind::line, 0}, bytes_of(text));
+}
+
+void CallerPort::step_limit(std::uint32_t port, const char* where) {
+  pass_on({shm::Mark::Kind::step_limit, port}, bytes_of(where));
+}
+
+void CallerPort::close() {
+  for (const std::uint32_t port : touched_) {
+    ways_[port]->touched = false;
+    ways_[port]->producer.publish();
+  }
+  if (passed_on_) {
+    channel_->show();
+  }
+}
+
+void CallerPort::wake(Way& way) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::atomic_ref waiting(way.mapping.waiting(shm::Side::peer));
+  if ((waiting.load(std::memory_order_relaxed) & shm::kForFrames) != 0) {
+    waiting.exchange(0, std::memory_order_acq_rel);
+    static_cast<void>(ringer_.ring(way.bell));
+  }
+}
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,60 @@
+// The end of a shared-memory port in a process that runs the switch's program itself.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "caller.hpp"
+#include "catchment/shm/bell.hpp"
+#include "catchment/shm/insider.hpp"
+
+namespace catchment::softswitch {
+
+class CallerPort final : public shm::Insider, private Exit {
+ public:
+  CallerPort(std::unique_ptr<Caller> caller, std::uint32_t port)
+      : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {}
+
+  bool run(std::span<const Frame> frames, shm::Channel& channel) override;
+
+ private:
+  /// The ring to a port that others, too, put frames into.
+  struct Way {
+    Way(const SharedRing& ring, shm::Mapping rings);
+
+    std::uint64_t epoch;
+    shm::Mapping mapping;
+    shm::Producer producer;
+    std::string bell;
+    bool touched = false;  // by this batch
+  };
+
+  bool open() override;
+  Left leave(const rt::OutFrame& frame) override;
+  void digest(const DigestMessage& message) override;
+  void line(const std::string& text) override;
+  void step_limit(std::uint32_t port, const char* where) override;
+  void close() override;
+
+  /// The way to a port, ready for the next frame; nullptr: its ring cannot be used.
+  Way* way_to(std::uint32_t port, const SharedRing& ring);
+  bool pass_on(shm::Mark mark, std::span<const std::uint8_t> bytes);
+  void wake(Way& way);
+
+  std::unique_ptr<Caller> caller_;
+  SharedState& state_;
+  std::uint32_t port_;
+  shm::Ringer ringer_;
+  std::vector<rt::InputFrame> inputs_;
+  shm::Channel* channel_ = nullptr;  // of the batch that is being run
+  bool passed_on_ = false;           // something, since the batch began
+  std::array<std::unique_ptr<Way>, rt::kPorts> ways_;
+  std::vector<std::uint32_t> touched_;
+};
+
+}  // namespace catchment::softswitch

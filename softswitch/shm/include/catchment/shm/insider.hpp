@@ -1,0 +1,52 @@
+// A peer that the switch lets into its data plane: it runs the program on its frames itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "catchment/common/file_descriptor.hpp"
+#include "catchment/shm/channel.hpp"
+#include "catchment_shm.h"
+
+namespace catchment::shm {
+
+class Insider {
+ public:
+  Insider() = default;
+  virtual ~Insider() = default;
+  Insider(const Insider&) = delete;
+  Insider& operator=(const Insider&) = delete;
+
+  using Frame = std::span<const std::uint8_t>;
+  /// Runs frames of the port, puts what leaves where it belongs, wakes who waits for it. What only
+  /// the switch can do goes to it through `channel`, marked. False: nothing has happened, and the
+  /// frames are the switch's to run.
+  virtual bool run(std::span<const Frame> frames, Channel& channel) = 0;
+};
+
+/// What the switch hands to a peer that it lets in.
+struct Invitation {
+  FileDescriptor memory;
+  std::int32_t switch_pid = 0;
+  std::uint32_t port = 0;
+};
+
+struct Entered {
+  Mapping rings;  // stay mapped as long as they are used
+  std::unique_ptr<Insider> insider;
+};
+
+/// Makes use of an invitation. Throws ShmError: this process cannot, and has to ask for rings.
+using Enter = std::function<Entered(Invitation)>;
+
+using OwnPort = std::unique_ptr<catchment_shm, void (*)(catchment_shm*)>;
+
+/// As catchment_shm_attach() and catchment_shm_attach_later(), for a peer that asks to be let in.
+/// Throws ShmError.
+OwnPort attach(const std::string& path, int timeout_ms, Enter enter);
+OwnPort attach_later(const std::string& path, Enter enter);
+
+}  // namespace catchment::shm

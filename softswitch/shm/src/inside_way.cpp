@@ -1,0 +1,53 @@
+#include "inside_way.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace catchment::shm {
+
+namespace {
+
+/// Bytes that are run at once: what they make is copied out while it is in the nearest cache.
+constexpr std::size_t kBytesAtOnce = 32 * 1024;
+
+}  // namespace
+
+InsideWay::InsideWay(std::unique_ptr<Insider> insider)
+    : insider_(std::move(insider)),
+      room_(std::make_unique_for_overwrite<std::uint8_t[]>(kBytesAtOnce + kMaxCellBytes + kLine)) {
+  const auto place = reinterpret_cast<std::uintptr_t>(room_.get());
+  bytes_ = room_.get() + (round_up(place, kLine) - place);
+}
+
+void InsideWay::put(const Pieces& frame, Channel& channel) {
+  std::uint8_t* const begin = bytes_ + used_;
+  std::uint8_t* const middle = std::ranges::copy(frame.head, begin).out;
+  std::ranges::copy(frame.body, middle);
+  frames_.emplace_back(begin, frame.size());
+  used_ += round_up(frame.size(), kLine);
+  if (used_ >= kBytesAtOnce || frames_.size() >= channel.mapping().geometry().cells) {
+    publish(channel);
+  }
+}
+
+void InsideWay::publish(Channel& channel) {
+  if (frames_.empty()) {
+    return;
+  }
+  left_ = left_ && !channel.out().taken(until_);
+  if (left_ || !insider_->run(frames_, channel)) {
+    for (const Insider::Frame& frame : frames_) {
+      if (!channel.out().has_room()) {
+        break;  // what the ring lost is sent again, as what a network lost
+      }
+      channel.out().put({.head = {}, .body = frame});
+    }
+    channel.publish();
+    until_ = channel.out().published();
+    left_ = true;
+  }
+  frames_.clear();
+  used_ = 0;
+}
+
+}  // namespace catchment::shm

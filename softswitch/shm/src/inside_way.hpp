@@ -1,0 +1,38 @@
+// The way of a peer's frames once the switch has let it in: run here, or left to the switch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "catchment/shm/channel.hpp"
+#include "catchment/shm/insider.hpp"
+
+namespace catchment::shm {
+
+class InsideWay {
+ public:
+  explicit InsideWay(std::unique_ptr<Insider> insider);
+
+  /// Whether one more frame can be put, even if all of them have to be left to the switch.
+  bool has_room(Channel& channel) const {
+    return channel.out().has_room_for(std::min<std::uint32_t>(
+        static_cast<std::uint32_t>(frames_.size()) + 1, channel.mapping().geometry().cells));
+  }
+  /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
+  void put(const Pieces& frame, Channel& channel);
+  /// Runs what is queued.
+  void publish(Channel& channel);
+
+ private:
+  std::unique_ptr<Insider> insider_;
+  std::unique_ptr<std::uint8_t[]> room_;
+  std::uint8_t* bytes_;  // whole lines of it
+  std::size_t used_ = 0;
+  std::vector<Insider::Frame> frames_;
+  bool left_ = false;        // some frames were left to the switch
+  std::uint64_t until_ = 0;  // that it has to take before any is run here: frames keep their order
+};
+
+}  // namespace catchment::shm

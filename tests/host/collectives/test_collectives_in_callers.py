@@ -1,0 +1,87 @@
+"""Ranks that run the switch's program themselves: the same sums, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from collective_lab import PATIENCE, all_exact, communicators, results, start, together
+
+from catchment.host.collectives import Communicator
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.softswitch.admin import SwitchAdmin
+
+NAMES = ("w0", "w1")
+HOSTS = (*NAMES, "w2", "w3")
+
+
+@pytest.fixture(scope="module")
+def admin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("callers") / "s"
+
+
+@pytest.fixture(scope="module")
+def lab(admin: Path) -> Iterator[ShmLab]:
+    with ShmLab(HOSTS, slots=1024, extra=("--in-callers", "--admin", str(admin))) as lab:
+        yield lab
+
+
+def summed(rank: Communicator, rounds: int = 1) -> list[int]:
+    out = []
+    for number in range(rounds):
+        array = np.arange(5000, dtype=np.int32) * (rank.rank + 1) + number
+        rank.all_reduce(array).wait(PATIENCE)
+        assert np.array_equal(array, np.arange(5000, dtype=np.int32) * 3 + 2 * number)
+        out.append(int(array[-1]))
+    return out
+
+
+def test_sums_are_exact_and_no_frame_passes_through_the_switch(lab: ShmLab) -> None:
+    with communicators(lab, lab.allreduce(NAMES, slots=32, name="stopped")) as ranks:
+        together(ranks, summed)
+        os.kill(lab.switch.pid, signal.SIGSTOP)
+        try:
+            said = together(ranks, partial(summed, rounds=20))
+        finally:
+            os.kill(lab.switch.pid, signal.SIGCONT)
+        assert said[0] == said[1]
+        assert len(said[0]) == 20
+
+
+@pytest.mark.parametrize("names", [NAMES, HOSTS])
+def test_random_operations_of_processes_are_exact(lab: ShmLab, names: tuple[str, ...], seed: int) -> None:
+    job = lab.allreduce(names, slots=32, name=f"random {len(names)}")
+    all_exact(results(start(lab, job, seed=seed, operations=25, most=6000)))
+
+
+def test_sums_are_exact_while_frames_of_one_rank_are_lost(lab: ShmLab, admin: Path, seed: int) -> None:
+    job = lab.allreduce(NAMES, slots=32, name="lossy")
+    with SwitchAdmin(admin) as operator:
+        operator.set_faults(2, "loss=0.01,dup=0.01,reorder=0.01,seed=5")
+        all_exact(results(start(lab, job, seed=seed, operations=12, most=4000)))
+        operator.set_faults(2, "off")
+
+
+def test_a_rank_killed_inside_is_an_error_of_its_job_and_of_no_other(lab: ShmLab, rng: random.Random) -> None:
+    for attempt in range(3):
+        with communicators(lab, lab.allreduce(("w2", "w3"), slots=32, name=f"other {attempt}")) as others:
+            job = lab.allreduce(NAMES, slots=32, name=f"killed {attempt}")
+            members = start(lab, job, forever=True, operations=1 << 30, most=20000, seed=attempt)
+            for member in members.values():
+                assert member.stdout is not None
+                assert member.stdout.readline() == "started\n"
+            rounds = rng.randrange(1, 30)
+            together(others, partial(summed, rounds=rounds))
+            members["w1"].kill()
+            said = together(others, partial(summed, rounds=30))
+            assert said[0] == said[1] != []
+            survivor = results({"w0": members["w0"]})["w0"]
+            assert survivor["peers"] == [1]
+            members["w1"].communicate()
+            lab.remove(job)

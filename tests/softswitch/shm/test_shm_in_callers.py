@@ -1,0 +1,272 @@
+"""Ports whose peers run the program themselves: the same frames and counters as through the switch's process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from catchment.softswitch import native
+from catchment.softswitch.admin import SwitchAdmin
+from catchment.softswitch.build import build
+from catchment.softswitch.process import SwitchProcess
+from catchment.softswitch.shm import Port
+
+PORTS = (1, 2, 3, 4)
+PATIENCE = 60.0
+SENDER = """
+import sys
+from catchment.softswitch import native
+port = native.runtime().InsidePort(sys.argv[1], 60_000)
+frames = [bytes([i]) * 12 + b"\\x88\\xb7" + bytes([i]) * 1000 for i in range(32)]
+print("ready", flush=True)
+while True:
+    port.send(frames)
+    port.receive(0.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def wires(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """wires.p4, compiled: the program and its P4Info."""
+    built = build(Path(__file__).parents[1] / "server" / "wires.p4")
+    p4info = tmp_path_factory.mktemp("wires") / "wires.txt"
+    p4info.write_text(text_format.MessageToString(built.p4info))
+    return built.shared_object, p4info
+
+
+Launch = Callable[..., SwitchProcess]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """The folder of the ports' sockets, open to other users, as pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="p") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def launch(folder: Path, wires: tuple[Path, Path]) -> Iterator[Launch]:
+    """Starts switches on the sockets `folder`/NAME1 to 4, whose operator's socket is `folder`/NAMEadmin."""
+    started: list[SwitchProcess] = []
+
+    def launch_one(name: str = "", *, options: str = "", in_callers: bool = True) -> SwitchProcess:
+        extra = ["--admin", f"{folder}/{name}admin", *(["--in-callers"] if in_callers else [])]
+        ports = {port: f"shm:{folder}/{name}{port}{options}" for port in PORTS}
+        switch = SwitchProcess(ports=ports, program=wires[0], p4info=wires[1], extra=tuple(extra))
+        started.append(switch)
+        return switch
+
+    yield launch_one
+    for switch in started:
+        switch.stop()
+
+
+def inside(path: Path) -> Any:
+    """A peer that asks to be let in."""
+    return native.runtime().InsidePort(str(path), int(PATIENCE * 1000))
+
+
+def frame(rng: random.Random, most: int = 1500) -> bytes:
+    """One in four goes to all ports."""
+    return rng.randbytes(12) + rng.choice((b"\x08\x00",) * 3 + (b"\x88\xb7",)) + rng.randbytes(rng.randrange(most - 13))
+
+
+def take(port: Any, count: int) -> list[bytes]:
+    """So many frames, or what comes until none does for a minute."""
+    frames: list[bytes] = []
+    while len(frames) < count and (more := port.receive(PATIENCE)):
+        frames += more
+    return frames
+
+
+def crosses(one: Any, two: Any) -> bool:
+    """Whether a frame of port 1 comes to port 2, and back."""
+    there = b"there-" * 2 + b"\x08\x00"
+    one.send([there])
+    two.send([there])
+    return take(two, 1) == [there] == take(one, 1)
+
+
+class Stopped:
+    """A switch whose process does not run."""
+
+    def __init__(self, switch: SwitchProcess) -> None:
+        self._pid = switch.pid
+
+    def __enter__(self) -> None:
+        os.kill(self._pid, signal.SIGSTOP)
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self._pid, signal.SIGCONT)
+
+
+def test_frames_pass_between_callers_while_the_switch_does_not_run(
+    launch: Launch, folder: Path, rng: random.Random
+) -> None:
+    switch = launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    with Stopped(switch):
+        for _ in range(50):
+            sent = [frame(rng, 400)[:12] + b"\x08\x00x" for _ in range(rng.randrange(1, 100))]
+            one.send(sent)
+            assert take(two, len(sent)) == sent
+            two.send(sent[::-1])
+            assert take(one, len(sent)) == sent[::-1]
+
+
+def test_a_receiver_that_sleeps_is_woken_by_another_caller(launch: Launch, folder: Path) -> None:
+    switch = launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    sent = b"wake-" * 3 + b"\x08\x00"
+    with Stopped(switch):
+        for _ in range(20):
+            got: list[list[bytes]] = []
+            waiting = threading.Thread(target=lambda got=got: got.append(two.receive(PATIENCE)))
+            waiting.start()
+            fields = ""
+            while fields != "S":  # asleep, not looking
+                tasks = [path for path in Path("/proc/self/task").iterdir() if int(path.name) == waiting.native_id]
+                fields = tasks[0].joinpath("stat").read_text().rpartition(") ")[2].split()[0] if tasks else "S"
+            one.send([sent])
+            waiting.join(PATIENCE)
+            assert got == [[sent]]
+
+
+@pytest.mark.parametrize("options", ["", ",cells=8,bytes=2112"])
+def test_ports_agree_frame_by_frame_with_those_of_the_switch(
+    options: str, launch: Launch, folder: Path, rng: random.Random
+) -> None:
+    launch(options=options)
+    launch("alone-", options=options, in_callers=False)
+    # Port 4 has a peer that knows nothing of it, port 3 has none.
+    mixed = {port: inside(folder / str(port)) for port in (1, 2)} | {4: Port.attach(folder / "4", timeout=PATIENCE)}
+    alone = {port: inside(folder / f"alone-{port}") for port in (1, 2)}
+    alone |= {4: Port.attach(folder / "alone-4", timeout=PATIENCE)}
+    with mixed[4], alone[4]:
+        for _ in range(300):
+            port, sent = rng.choice((1, 2, 4)), frame(rng)
+            everywhere = sent[12:14] == b"\x88\xb7"
+            receivers = () if everywhere else {1: (2,), 2: (1,), 4: ()}[port]  # no group is made: no copy
+            for ports in (mixed, alone):
+                ports[port].send([sent])
+                for receiver in receivers:
+                    assert take(ports[receiver], 1) == [sent]
+        one = SwitchAdmin(folder / "admin")
+        two = SwitchAdmin(folder / "alone-admin")
+        with one, two:
+            numbers = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "drops")
+            for port in PORTS:
+                # A ring is read a little after it is written.
+                while one.port(port)["rx_packets"] < two.port(port)["rx_packets"]:
+                    pass
+                assert {n: one.port(port)[n] for n in numbers} == {n: two.port(port)[n] for n in numbers}
+
+
+def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rng: random.Random) -> None:
+    launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    with SwitchAdmin(folder / "admin") as admin:
+        assert crosses(one, two)
+        admin.set_faults(2, "out.loss=1,seed=1")
+        sent = [frame(rng)[:12] + b"\x08\x00" + bytes([i]) for i in range(40)]
+        one.send(sent)
+        two.send(sent)
+        assert take(one, len(sent)) == sent
+        while admin.port(2)["faults_out"]["lost"] < len(sent):
+            pass
+        admin.set_faults(2, "off")
+        one.send(sent)
+        assert take(two, len(sent)) == sent  # and in order
+
+
+def test_a_receiver_that_does_not_read_keeps_nobody_waiting(launch: Launch, folder: Path, rng: random.Random) -> None:
+    launch(options=",cells=16,bytes=2112")
+    one, two = inside(folder / "1"), inside(folder / "2")
+    three, four = inside(folder / "3"), inside(folder / "4")
+    sent = [b"0123456789ab\x08\x00" + i.to_bytes(4, "big") for i in range(400)]
+    for piece in range(0, len(sent), 8):
+        left = sent[piece : piece + 8]
+        while left := left[one.send(left) :]:
+            pass  # the switch empties the ring
+        three.send(sent[:8])
+        assert take(four, 8) == sent[:8]
+    got = take(two, 16)
+    assert got == sent[:16]  # what came first, and the switch keeps the next ones for it
+    assert take(two, 16)[0] in sent[16:]
+
+
+def test_peers_killed_at_any_moment_leave_a_switch_that_goes_on(
+    launch: Launch, folder: Path, rng: random.Random
+) -> None:
+    launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    for _ in range(8):
+        sender = subprocess.Popen([sys.executable, "-c", SENDER, str(folder / "3")], stdout=subprocess.PIPE, text=True)
+        assert sender.stdout is not None
+        assert sender.stdout.readline() == "ready\n"
+        for _ in range(rng.randrange(50)):
+            assert crosses(one, two)
+        sender.kill()
+        sender.wait(PATIENCE)
+        sender.stdout.close()
+        assert crosses(one, two)
+
+
+def test_a_killed_switch_is_noticed_and_the_next_one_attached_to(launch: Launch, folder: Path) -> None:
+    switch = launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    assert crosses(one, two)
+    switch.kill()
+    launch()
+    while one.attachments() == 1 or two.attachments() == 1:
+        for port in (one, two):
+            with contextlib.suppress(RuntimeError):  # the switch is gone
+                port.receive(0.02)
+                port.send([b"anybody-there\x08\x00"])
+    while one.receive(0.5) or two.receive(0.5):
+        pass
+    assert crosses(one, two)
+
+
+OTHER_USER = """
+import os, sys
+from catchment.softswitch import native
+runtime = native.runtime()
+os.setuid(65534)
+port = runtime.InsidePort(sys.argv[1], 60_000)
+port.send([b"0123456789ab\\x08\\x00"])
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_users_process_gets_rings_of_its_own(launch: Launch, folder: Path) -> None:
+    launch(options=",mode=0666")
+    one = inside(folder / "1")
+    peer = subprocess.Popen(
+        [sys.executable, "-c", OTHER_USER, str(folder / "2")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert peer.stdout is not None
+    try:
+        assert peer.stdout.readline() == "sent\n"
+        assert take(one, 1) == [b"0123456789ab\x08\x00"]
+        mapped = Path(f"/proc/{peer.pid}/maps").read_text()
+        assert "catchment-shm" in mapped
+        assert "catchment-state" not in mapped
+        assert "catchment-state" in Path("/proc/self/maps").read_text()
+    finally:
+        peer.communicate()
