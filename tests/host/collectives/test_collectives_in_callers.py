@@ -69,10 +69,11 @@ def test_sums_are_exact_while_frames_of_one_rank_are_lost(lab: ShmLab, admin: Pa
 
 
 def test_a_rank_killed_inside_is_an_error_of_its_job_and_of_no_other(lab: ShmLab, rng: random.Random) -> None:
-    for attempt in range(3):
+    attempts = 4
+    for attempt in range(attempts):
         with communicators(lab, lab.allreduce(("w2", "w3"), slots=32, name=f"other {attempt}")) as others:
             job = lab.allreduce(NAMES, slots=32, name=f"killed {attempt}")
-            members = start(lab, job, forever=True, operations=1 << 30, most=20000, seed=attempt)
+            members = start(lab, job, forever=True, operations=1 << 30, most=20000, seed=attempt, timeout=10.0)
             for member in members.values():
                 assert member.stdout is not None
                 assert member.stdout.readline() == "started\n"
@@ -80,8 +81,12 @@ def test_a_rank_killed_inside_is_an_error_of_its_job_and_of_no_other(lab: ShmLab
             together(others, partial(summed, rounds=rounds))
             members["w1"].kill()
             said = together(others, partial(summed, rounds=30))
-            assert said[0] == said[1] != []
-            survivor = results({"w0": members["w0"]})["w0"]
-            assert survivor["peers"] == [1]
+            assert said[0] == said[1]
+            assert len(said[0]) == 30
             members["w1"].communicate()
+            if attempt + 1 == attempts:
+                assert results({"w0": members["w0"]})["w0"]["peers"] == [1]
+            else:
+                members["w0"].kill()
+                members["w0"].communicate()
             lab.remove(job)

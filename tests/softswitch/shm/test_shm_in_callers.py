@@ -108,6 +108,9 @@ class Stopped:
 
     def __enter__(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
+        tasks = Path(f"/proc/{self._pid}/task")
+        while {task.joinpath("stat").read_text().rpartition(") ")[2][0] for task in tasks.iterdir()} != {"T"}:
+            pass
 
     def __exit__(self, *_: object) -> None:
         os.kill(self._pid, signal.SIGCONT)
@@ -173,6 +176,20 @@ def test_ports_agree_frame_by_frame_with_those_of_the_switch(
                 while one.port(port)["rx_packets"] < two.port(port)["rx_packets"]:
                     pass
                 assert {n: one.port(port)[n] for n in numbers} == {n: two.port(port)[n] for n in numbers}
+
+
+def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch: Launch, folder: Path) -> None:
+    switch = launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    assert crosses(one, two)
+    longer_than_any = b"0123456789ab\x08\x00".ljust(9760, b"x")
+    with Stopped(switch):
+        one.send([longer_than_any])
+        one.send([b"afterwards--\x08\x00"])
+        assert two.receive(0.2) == []
+    assert take(two, 1) == [b"afterwards--\x08\x00"]
+    with SwitchAdmin(folder / "admin") as admin:
+        assert admin.port(1)["drops"]["frame too long"] == 1
 
 
 def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rng: random.Random) -> None:
