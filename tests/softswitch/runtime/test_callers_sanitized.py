@@ -18,6 +18,7 @@ BUILD = ROOT / "build" / "sanitize"
 TESTS = ["test_callers.py", "test_shared_state.py", "test_state_memory.py"]
 # The data plane, without ports.
 WITHOUT = {"port", "ring", "packet", "fault", "link", "send", "segment", "shm", "udp", "super", "datagram", "ethernet"}
+INCLUDES = [ROOT / part / "include" for part in ("softswitch/runtime", "softswitch/shm", "common")]
 ROUNDS = 20_000
 
 
@@ -59,7 +60,7 @@ def test_no_race_between_frames_control_calls_and_programs(tmp_path: Path) -> No
     sources = [
         source for source in sorted((runtime_folder / "src").glob("*.cpp")) if not WITHOUT & set(source.stem.split("_"))
     ]
-    includes = [f"-I{folder}" for folder in (runtime_folder / "include", ROOT / "common" / "include")]
+    includes = [f"-I{folder}" for folder in INCLUDES]
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=thread", "-pthread", *includes]
     binary = tmp_path / "state-threads"
     subprocess.run(["g++", *flags, HERE / "state_threads.cpp", *sources, "-ldl", "-o", binary], check=True)
