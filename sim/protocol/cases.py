@@ -32,6 +32,10 @@ def _rails(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
     return Case(name, "rails.pml", holds, {"W": 2, "U": 2, "OPS": 1, **defines}, search)
 
 
+def _ring(name: str, holds: bool, **defines: int) -> Case:
+    return Case(name, "ring_rail.pml", holds, {"VERDICTS": 2, **defines})
+
+
 def _three(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
     return Case(name, "tree.pml", holds, {"DEPTH": 3, **defines}, search)
 
@@ -102,6 +106,8 @@ CASES: tuple[Case, ...] = (
     _rails("rails, a rail fails and returns", True, OPS=2),
     _rails("rails, three vectors", True, U=3),
     Case("rails, rounds while a rail fails and the other is late", "rail_rounds.pml", True),
+    _ring("ring rail, a connection breaks, ranks go over another rail and come back", True),
+    _ring("ring rail, three vectors, two slots, two breaks", True, U=3, T=2, BREAKS=2, VERDICTS=0),
     Case("group of jobs, hosts and the controller crash", "job_group.pml", True),
     Case("proxies that keep parts by tensor", "coarse.pml", True),
     Case("proxies with the paper's queues, pushes in one order", "coarse.pml", True, {"QUEUES": 1, "SAME": 1}),
@@ -161,6 +167,13 @@ CASES: tuple[Case, ...] = (
     Case("mutant: a rail that is down and late is not asked", "rail_rounds.pml", False, {"MUT": 2}),
     Case("mutant: a rank comes to a verdict by its own record", "rail_rounds.pml", False, {"MUT": 3}),
     Case("mutant: a round counts before all have recorded", "rail_rounds.pml", False, {"MUT": 4}),
+    _ring("mutant: a partial sum that comes again is added to what is there", False, MUT=1),
+    _ring("mutant: a slot of a ring takes an older vector back", False, MUT=2),
+    _ring("mutant: who cannot answer in a ring does not pass on what is asked", False, MUT=3),
+    _ring("mutant: a chain that is begun again ends at who has the sum", False, MUT=4),
+    _ring("mutant: a rank of a ring sends before all have the sum of its slot", False, MUT=5),
+    _ring("mutant: a chain of a ring is not begun again where it begins", False, MUT=6),
+    _ring("mutant: a rank that comes back to a ring does not send again", False, MUT=7),
     Case("mutant: only the lost host's jobs are renewed", "job_group.pml", False, {"MUT": 1}),
     Case("mutant: a host is told of its jobs one by one", "job_group.pml", False, {"MUT": 2}),
     Case("mutant: hosts are told before it is stored", "job_group.pml", False, {"MUT": 3}),
