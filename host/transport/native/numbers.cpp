@@ -1,5 +1,4 @@
-// Written so that the compiler vectorizes every loop: no branches, no calls, unaligned access by
-// memcpy.  Needs -fno-math-errno -fno-trapping-math; the default rounding mode, denormals on.
+// Written so that the compiler vectorizes every loop, as quantize.hpp is.
 #include "numbers.hpp"
 
 #include <bit>
@@ -8,6 +7,7 @@
 
 #include "element_types.hpp"
 #include "half_lanes.hpp"
+#include "quantize.hpp"
 
 namespace catchment::host {
 namespace {
@@ -23,74 +23,15 @@ CATCHMENT_INLINE void store_lane(std::uint8_t* to, std::uint32_t lane) {
   store(to, std::endian::native == std::endian::little ? __builtin_bswap32(lane) : lane);
 }
 
-// 2^power for a power that a normal float has.
-CATCHMENT_INLINE float power_of_two(int power) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(power + 127) << 23);
-}
-
-// ---- to lanes ----------------------------------------------------------------------------------
-
-constexpr std::uint32_t kMagnitudeBits = 0x7fff'ffffU;
-
-// The common case: nothing is cut, and 2^power is a float.  Returns false, with the lanes
-// unspecified, when something has to be cut after all.
-template <typename Type>
-CATCHMENT_INLINE bool quantize_inside(const std::uint8_t* __restrict source, std::size_t count,
-                                      int power, float limit, std::uint8_t* __restrict lanes) {
-  const float factor = power_of_two(power);
-  std::uint32_t most = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t bits =
-        Type::widen(load<typename Type::Word>(source + i * sizeof(typename Type::Word)));
-    const float scaled = std::bit_cast<float>(bits) * factor;
-    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(scaled) & kMagnitudeBits;
-    most = magnitude > most ? magnitude : most;  // as integers, NaN and infinity are the largest
-    store_lane(lanes + i * 4, static_cast<std::uint32_t>(__builtin_irintf(scaled)));
+struct Lane {
+  static constexpr std::size_t kBytes = 4;
+  CATCHMENT_INLINE static std::int32_t fit(std::int32_t rounded, std::int32_t /*limit*/) {
+    return rounded;  // the limit is a power of two, which nothing inside is rounded beyond
   }
-  return most <= std::bit_cast<std::uint32_t>(limit);
-}
-
-template <typename Type>
-CATCHMENT_INLINE Cut quantize_cut(const std::uint8_t* __restrict source, std::size_t count,
-                                  int power, float limit, std::uint8_t* __restrict lanes) {
-  // Two factors, because 2^158 is no float.  A product that underflows or overflows here is one
-  // that rounds to 0 or is cut anyway.
-  const float first = power_of_two(power > 64 ? 64 : power);
-  const float second = power_of_two(power > 64 ? power - 64 : 0);
-  const auto most = static_cast<std::int32_t>(limit);
-  Cut cut;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t bits =
-        Type::widen(load<typename Type::Word>(source + i * sizeof(typename Type::Word)));
-    const float scaled = std::bit_cast<float>(bits) * first * second;
-    const bool inside = std::fabs(scaled) <= limit;  // false for NaN
-    const float kept = inside ? scaled : 0.0F;
-    const auto rounded = static_cast<std::int32_t>(__builtin_rintf(kept));
-    const std::int32_t end = (bits >> 31) != 0 ? -most : most;
-    store_lane(lanes + i * 4, static_cast<std::uint32_t>(inside ? rounded : end));
-    cut.saturated += inside ? 0U : 1U;
-    cut.nonfinite += (bits & kExponentBits) == kExponentBits ? 1U : 0U;
+  CATCHMENT_INLINE static void store(std::uint8_t* to, std::int32_t value) {
+    store_lane(to, static_cast<std::uint32_t>(value));
   }
-  return cut;
-}
-
-template <typename Type>
-CATCHMENT_INLINE Cut quantize_floats(const std::uint8_t* source, std::size_t count, int power,
-                                     float limit, std::uint8_t* lanes) {
-  constexpr std::size_t kChunk = 1024;  // what stays in the nearest cache for a second look
-  constexpr int kLargestPower = 127;
-  Cut total;
-  for (std::size_t done = 0; done < count; done += kChunk) {
-    const std::size_t part = count - done < kChunk ? count - done : kChunk;
-    const std::uint8_t* const from = source + done * sizeof(typename Type::Word);
-    std::uint8_t* const to = lanes + done * 4;
-    if (power <= kLargestPower && quantize_inside<Type>(from, part, power, limit, to)) continue;
-    const Cut cut = quantize_cut<Type>(from, part, power, limit, to);
-    total.saturated += cut.saturated;
-    total.nonfinite += cut.nonfinite;
-  }
-  return total;
-}
+};
 
 // ---- from lanes --------------------------------------------------------------------------------
 
@@ -185,14 +126,14 @@ CATCHMENT_FOR_EACH_PROCESSOR
 Cut quantize(DataType type, const std::uint8_t* source, std::size_t count, int exponent,
              int headroom, std::uint8_t* lanes) {
   const int power = 30 - headroom - exponent;
-  const float limit = power_of_two(30 - headroom);
+  const Bounds bounds{.end = power_of_two(30 - headroom), .limit = 1 << (30 - headroom)};
   switch (type) {
     case DataType::kFP32:
-      return quantize_floats<Fp32>(source, count, power, limit, lanes);
+      return quantize_floats<Fp32, Lane>(source, count, power, bounds, lanes);
     case DataType::kFP16:
-      return quantize_floats<Fp16>(source, count, power, limit, lanes);
+      return quantize_floats<Fp16, Lane>(source, count, power, bounds, lanes);
     case DataType::kBF16:
-      return quantize_floats<Bf16>(source, count, power, limit, lanes);
+      return quantize_floats<Bf16, Lane>(source, count, power, bounds, lanes);
     case DataType::kINT32:
     case DataType::kBYTES:
       break;
