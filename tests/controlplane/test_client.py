@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import grpc
 import pytest
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake, entity_key
@@ -18,9 +19,12 @@ from google.rpc import code_pb2
 from running_controller import until
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.channel import open_async_channel, open_channel
 from catchment.controlplane.client.entries import from_message, to_message
 from catchment.controlplane.client.requests import batches, write_request
+from catchment.controlplane.controller.certificates import make
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.host.membership import Credentials
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.wire.generated import p4runtime_pb2
 
@@ -350,6 +354,22 @@ def test_a_read_that_is_under_way_when_its_switch_ends_comes_to_an_end() -> None
                 reader.join(30)
             assert not any(reader.is_alive() for reader in readers), "a read waits for a switch that is gone"
             client.close()
+
+
+def test_every_channel_that_carries_streams_leaves_retries_to_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those to switches, of both clients and with TLS or without, and that of a member to its controller."""
+    make(tmp_path, ["w0"])
+    opened: list[dict[str, object]] = []
+    for module in (grpc, grpc.aio):
+        monkeypatch.setattr(module, "insecure_channel", lambda _, options=(): opened.append(dict(options)))
+        monkeypatch.setattr(module, "secure_channel", lambda _, __, options=(): opened.append(dict(options)))
+    for address in ("127.0.0.1:9", f"tls:{tmp_path}@127.0.0.1:9"):
+        open_channel(address)
+        open_async_channel(address)
+    Credentials.of(tmp_path, "w0").channel("127.0.0.1:9")
+    assert [options["grpc.enable_retries"] for options in opened] == [0] * 5
 
 
 def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: RunningFake, client: SwitchClient) -> None:
