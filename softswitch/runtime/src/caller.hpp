@@ -38,7 +38,7 @@ enum class Left : std::uint8_t {
   too_long,  // for that port
 };
 
-/// Where frames leave, with what the program said of them. All of it is called under the lock.
+/// The way by which frames leave, with what the program said of them. All of it is called under the lock.
 class Exit {
  public:
   Exit() = default;
@@ -52,7 +52,7 @@ class Exit {
   virtual void digest(const DigestMessage& message) = 0;
   virtual void line(const std::string& text) = 0;
   virtual void step_limit(std::uint32_t port, const char* where) = 0;
-  /// After the last frame of a batch.
+  /// Ends a batch, after its last frame.
   virtual void close() {}
 };
 

@@ -91,7 +91,7 @@ class Port {
   /// sleep.
   virtual bool arm() { return true; }
 
-  /// From now on all frames of the port pass through receive() and send(). Called while none of
+  /// Has all frames of the port pass through receive() and send() from now on. Called while none of
   /// these runs.
   virtual void keep_to_switch() {}
 
