@@ -38,7 +38,8 @@ enum class Left : std::uint8_t {
   too_long,  // for that port
 };
 
-/// The way by which frames leave, with what the program said of them. All of it is called under the lock.
+/// The way by which frames leave, with what the program said of them. All of it is called under the
+/// lock.
 class Exit {
  public:
   Exit() = default;

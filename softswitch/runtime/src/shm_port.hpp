@@ -70,7 +70,8 @@ class ShmPort final : public Port {
   bool armed_ = false;
   bool through_switch_ = false;
   bool inside_ = false;  // the peer was let in
-  /// The rings of those that are. Never given back: a peer that has not heard of its end may write there.
+  /// The rings of those that are. Never given back: a peer that has not heard of its end may write
+  /// there.
   std::byte* rings_ = nullptr;
   std::optional<shm::Ringer> ringer_;
   std::atomic<bool> full_ = false;  // send() found no room
