@@ -44,7 +44,7 @@ using Enter = std::function<Entered(Invitation)>;
 
 using OwnPort = std::unique_ptr<catchment_shm, void (*)(catchment_shm*)>;
 
-/// As catchment_shm_attach() and catchment_shm_attach_later(), for a peer that asks to be let in.
+/// Attach as catchment_shm_attach() and catchment_shm_attach_later() do, and ask to be let in.
 /// Throws ShmError.
 OwnPort attach(const std::string& path, int timeout_ms, Enter enter);
 OwnPort attach_later(const std::string& path, Enter enter);

@@ -54,7 +54,7 @@ class Producer {
     }
     return true;
   }
-  /// For a ring that several fill in turns: goes on where the last of them has stopped. What was
+  /// Goes on where the last of several that fill a ring in turns has stopped. What was
   /// put and not published is forgotten.
   void go_on() {
     published_ = std::atomic_ref(*ring_.written).load(std::memory_order_acquire);
