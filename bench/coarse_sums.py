@@ -45,39 +45,40 @@ class Sums:
     sent: float
 
 
-class _RingCable:
+class RingCable:
     """A proxy's place in the ring: an endpoint that sends to the next proxy, and one that receives."""
 
-    def __init__(self, onward: Endpoint, before: Endpoint) -> None:
-        self._onward, self._before = onward, before
+    def __init__(self, onward: Endpoint, before: Endpoint, elements: int) -> None:
+        """`elements`: of every segment."""
+        self._onward, self._before, self._elements = onward, before, elements
         self._sent: deque[tuple[Request, Lanes]] = deque()
         self._posted: deque[tuple[Request, Lanes]] = deque()
         for _ in range(AHEAD):
             self._post()
 
     def send(self, segment: Lanes) -> None:
+        """See `RingLink`."""
         copied = segment.copy()
         while self._sent and self._sent[0][0].done():
             self._sent.popleft()
         self._sent.append((self._onward.push(copied), copied))
 
     def receive(self, segment: Lanes) -> None:
+        """See `RingLink`."""
         request, lanes = self._posted.popleft()
         self._post()
         request.wait()
         segment[:] = lanes
 
     def _post(self) -> None:
-        lanes = np.empty(SEGMENT, np.int32)
+        lanes = np.empty(self._elements, np.int32)
         self._posted.append((self._before.pull(lanes), lanes))
 
 
 def by_ring(proxies: int) -> Sums:
     """Sums on a ring; each proxy's link is a port that sends and one that receives."""
     out, into = [f"out{at}" for at in range(proxies)], [f"in{at}" for at in range(proxies)]
-    limits = [_limit(1 + at, "in") for at in range(proxies)] + [
-        _limit(1 + proxies + at, "out") for at in range(proxies)
-    ]
+    limits = [limit(1 + at, "in") for at in range(proxies)] + [limit(1 + proxies + at, "out") for at in range(proxies)]
     with (
         ShmLab([*out, *into], lanes=LANES, slots=SLOTS * proxies, extra=tuple(chain(*limits))) as lab,
         ExitStack() as exits,
@@ -87,7 +88,7 @@ def by_ring(proxies: int) -> Sums:
             job = lab.luwu([out[at]], root=into[at], slots=SLOTS, name=f"ring{at}")  # into[at] is of the next proxy
             onward.append(exits.enter_context(lab.endpoint(job, out[at], timeout=60.0)))
             before.append(exits.enter_context(lab.endpoint(job, into[at], timeout=60.0)))
-        cables = [_RingCable(onward[at], before[at - 1]) for at in range(proxies)]
+        cables = [RingCable(onward[at], before[at - 1], SEGMENT) for at in range(proxies)]
 
         def work(at: int, array: Lanes) -> None:
             ring_sum(array, at, proxies, cables[at], entries=ENTRIES)
@@ -98,7 +99,7 @@ def by_ring(proxies: int) -> Sums:
 def by_switch(proxies: int) -> Sums:
     """Sums through the switch; each proxy's link is one port."""
     hosts = [f"x{at}" for at in range(proxies)]
-    limits = [_limit(1 + at, "in", "out") for at in range(proxies)]
+    limits = [limit(1 + at, "in", "out") for at in range(proxies)]
     with ShmLab(hosts, lanes=LANES, slots=SLOTS, extra=tuple(chain(*limits))) as lab, ExitStack() as exits:
         job = lab.allreduce(hosts, slots=SLOTS)
         ports = [exits.enter_context(lab.endpoint(job, host, timeout=60.0)) for host in hosts]
@@ -146,6 +147,6 @@ def _sent(senders: Sequence[Endpoint]) -> int:
     return sum(int(sender.stats()["bytes_sent"]) for sender in senders)
 
 
-def _limit(port: int, *ways: str) -> tuple[str, str]:
+def limit(port: int, *ways: str, rate: int = RATE) -> tuple[str, str]:
     """The option that limits a port's rate in the ways named, `in` or `out`."""
-    return "--fault", f"{port}:" + ",".join(f"{way}.rate={RATE // 1000}kbit,{way}.queue=1m" for way in ways)
+    return "--fault", f"{port}:" + ",".join(f"{way}.rate={rate // 1000}kbit,{way}.queue=1m" for way in ways)
