@@ -30,6 +30,7 @@ class _Line:
         self.waiting: dict[int, Flag] = {}  # shards that were pushed before their turn
         self.next = 0  # in `order`
         self.over = False  # nothing can be said here any more
+        self.awaited = 0  # sums that have not come
         self.pushed: deque[tuple[Completion, vectors.Words]] = deque()
         self.pulled: queue.Queue[tuple[int, Completion, vectors.Words] | None] = queue.Queue()
 
@@ -123,6 +124,8 @@ class HomeClient(SumClient):
         control[0] = bool(flags & Flag.NOT_FINITE)
         lanes = np.concatenate([part, control])
         total = np.empty_like(lanes)
+        with self._changed:
+            line.awaited += 1
         line.pulled.put((shard, line.port.pull(total.view(np.uint8)), total))
         line.push(lanes)
 
@@ -140,14 +143,22 @@ class HomeClient(SumClient):
                 self._fail(error if isinstance(error, ProxyError) else _gone(line, error))
                 return
             self._part(self._tensors[self._table.shards[shard].tensor].total, shard)[:] = total[:size]
+            with self._changed:
+                line.awaited -= 1
             self._arrived(shard, Flag.NOT_FINITE if total[size] else Flag(0))
 
     def _leave(self, *, midway: bool, steps: int) -> None:
         """The next vector of each home says it, in the place of the shard whose turn it is."""
         del midway, steps  # a home sees at which vector everybody leaves
         said: list[Completion] = []
+        idle = [line.awaited == 0 for line in self._lines]
         for line in self._lines:
             line.pulled.put(None)
+        # A sum that has not come yet may say that the home has ended: then nobody would answer there.
+        for at in sorted(range(len(self._lines)), key=lambda at: not idle[at]):
+            line = self._lines[at]
+            if not idle[at]:
+                self._threads[at].join(self._timeout)
             if line.over or not line.order:
                 continue
             found = self._table.shards[line.order[line.next]]
