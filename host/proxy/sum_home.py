@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import cycle
 from typing import TYPE_CHECKING, final
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:  # that package brings torch with it, which takes seconds
 
 AHEAD = 4
 """Sums that a home has asked for, so that clients have credit while one goes back."""
+_GRACE = 2.0
+"""Seconds that a home which has ended stays, for a client that has not got, or not acknowledged, the last sum."""
 
 
 @final
@@ -54,10 +58,10 @@ class SumHome:
             order = vectors.order_of(table, routes, self._number)
             if order:
                 self._serve(table, order)
-            for sent, _ in self._sent:
-                sent.wait()
         except EndpointError as error:
             raise ProxyError(f"home {self._number}: a client is gone, or does not come: {error}") from error
+        finally:
+            self._settle()
 
     def _welcome(self) -> tuple[TensorTable, tuple[int, ...]]:
         facts = self._echo(vectors.FACTS * self._clients)
@@ -68,7 +72,7 @@ class SumHome:
     def _echo(self, lanes: int) -> vectors.Words:
         total = np.empty(lanes, np.int32)
         self._port.pull(total).wait()
-        self._give(total).wait()
+        self._give(total)
         return total
 
     def _serve(self, table: TensorTable, order: tuple[int, ...]) -> None:
@@ -79,10 +83,9 @@ class SumHome:
         while True:
             size, pulled, total = asked.popleft()
             pulled.wait()
-            given = self._give(total)
+            self._give(total)
             left = total[size + 1 :]
             if left.any():
-                given.wait()
                 self._check_end(left, *divmod(done, len(order)))
                 return
             asked.append(self._ask(endless))
@@ -93,11 +96,17 @@ class SumHome:
         total = np.empty(size + vectors.control_lanes(self._clients), np.int32)
         return size, self._port.pull(total), total
 
-    def _give(self, total: vectors.Words) -> Completion:
+    def _give(self, total: vectors.Words) -> None:
         while self._sent and self._sent[0][0].done():
             self._sent.popleft()
         self._sent.append((self._port.push(total.view(np.uint8)), total))
-        return self._sent[-1][0]
+
+    def _settle(self) -> None:
+        """See that clients have what was sent; one that has gone cannot say so."""
+        until = time.monotonic() + _GRACE
+        for sent, _ in self._sent:
+            with suppress(EndpointError, TimeoutError):
+                sent.wait(max(0.0, until - time.monotonic()))
 
     @staticmethod
     def _check_end(left: vectors.Words, step: int, shards: int) -> None:

@@ -22,7 +22,7 @@ def run_homes(  # noqa: PLR0917
     table: Tables,
     work: Work,
     routes: Sequence[Sequence[int] | None] = (),
-    timeout: float = LIMIT / 2,
+    timeout: float = 4 * LIMIT,
     serve: Callable[[SumHome], None] = SumHome.run,
 ) -> list[Any]:
     """Start everybody; what `work` gives for each client, by number, or the first client's error."""
