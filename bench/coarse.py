@@ -29,7 +29,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 ROOTS = (1, 2, 3)
 RATE = 100_000_000
 WORKER_RATE = 200_000_000
-"""With it a worker's link bounds before those of three nodes."""
+"""The rate at which a worker's link bounds before those of three nodes."""
 WORKERS, LANES, SLOTS = 2, 256, 256
 LAYERS, WIDTH = 8, 384
 PIECES = 6
