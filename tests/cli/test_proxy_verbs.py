@@ -14,7 +14,7 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.host.layers import Homes, LayerSpec, LayerTable
 from catchment.host.optimizer import Adam
 from catchment.host.optimizer.store import Geometry, Precision, Store
-from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, vote_of
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name
 from catchment.host.proxy import LinkCurve
 from catchment.host.proxy.profile_file import write_profile
 
@@ -61,7 +61,7 @@ def test_the_command_shows_a_groups_step_and_goes_back_to_it(tmp_path: Path) -> 
         geometry = Geometry(part, 1, Adam().kind, Precision.BF16)
         with Store.create([place], geometry, lambda layer, part=part: torch.ones(part[layer].numel)) as store:  # type: ignore[misc]
             store.commit(3, snapshot=snapshot_name(3))
-            folder.vote(vote_of(store), part.home)
+            folder.vote(store)
             store.commit(4 + root)
         places += ["-s", str(place)]
     found = _json("proxy", "snapshot", str(tmp_path / "group"))
