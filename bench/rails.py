@@ -91,8 +91,8 @@ def failovers(incidents: int, seed: int) -> tuple[list[Figure], str]:
                 until(partial(_returned, ranks, rail), "a rail does not return")
     percentiles = quantiles(took, n=100, method="inclusive")
     return [
-        Figure("failover, median", 1e3 * MEDIAN_GOAL, "ms", "measured", 1e3 * percentiles[49], 1.0),
-        Figure("failover, 99th percentile", 1e3 * TAIL_GOAL, "ms", "measured", 1e3 * percentiles[98], 1.0),
+        Figure("failover, median", 1e3 * percentiles[49], "ms", "aim", 1e3 * MEDIAN_GOAL, 1.0),
+        Figure("failover, 99th percentile", 1e3 * percentiles[98], "ms", "aim", 1e3 * TAIL_GOAL, 1.0),
     ], f"{incidents} incidents: {1e3 * min(took):.0f} to {1e3 * max(took):.0f} ms"
 
 

@@ -14,13 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 RESULTS = Path("build/bench")
+LESS_IS_BETTER = frozenset({"s", "ms", "us", "ns", "clocks", "clocks/packet", "clocks/push", "B", "MB"})
+"""Units of which a goal is a ceiling: times, and bytes sent or held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One measured value beside what it is compared with, both in `unit`, both from this run.
 
-    `goal` is the ratio value / reference that the project aims for, or None where nothing is promised.
+    `goal` is the ratio value / reference that the project aims for: at most that of what is `LESS_IS_BETTER`, at least
+    that of all else. None where nothing is promised.
     """
 
     name: str
@@ -37,7 +40,9 @@ class Figure:
     @property
     def met(self) -> bool | None:
         """Whether the goal is reached; None where there is none."""
-        return None if self.goal is None else self.ratio >= self.goal
+        if self.goal is None:
+            return None
+        return self.ratio <= self.goal if self.unit in LESS_IS_BETTER else self.ratio >= self.goal
 
 
 def rate(work: Callable[[], int], seconds: float = 0.5, rounds: int = 5) -> float:

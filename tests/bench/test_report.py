@@ -34,6 +34,11 @@ def test_a_goal_is_met_or_not_or_is_none(
     assert " yes " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("unit", ["s", "us", "clocks/packet", "B"])
+def test_a_goal_of_times_and_bytes_is_a_ceiling(unit: str) -> None:
+    assert [Figure("own", 3.0, unit, "a peer", 4.0, goal).met for goal in (0.76, 0.75, 0.74)] == [True, True, False]
+
+
 def test_rate_counts_the_units_that_work_reports() -> None:
     calls = []
     assert rate(lambda: calls.append(1) or 1000, seconds=0.01, rounds=1) > 1000 * (len(calls) - 1) / 10
