@@ -5,34 +5,22 @@
 
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
+#include "catchment/common/clock.hpp"
 #include "catchment/common/processor.hpp"
+#include "catchment/common/seals.hpp"
 
 namespace catchment::softswitch {
 
 namespace {
 
-constexpr std::int64_t kCallerPatienceNs = 50'000'000;
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr Nanos kCallerPatience = 50 * kMillisecond;
 constexpr std::size_t kBuffers = 1024;
 constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest frame
 /// Looks at a lock that is taken, some ten microseconds of them.
 constexpr int kLooks = 200;
 constexpr int kTries = 3;  // to open a program before the next one is loaded
-constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-std::int64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecond + now.tv_nsec;
-}
-
-bool sealed(int descriptor, int seals) {
-  const int found = fcntl(descriptor, F_GET_SEALS);
-  return found >= 0 && (found & seals) == seals;
-}
 
 }  // namespace
 
@@ -63,7 +51,7 @@ Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
 
 Caller::~Caller() = default;
 
-Outcome Caller::lock_once(std::int64_t end) const {
+Outcome Caller::lock_once(Nanos end) const {
   GateState& gate = state_.gate;
   // Another one has it for microseconds, sleeping and being woken takes tens of them.
   int error = pthread_mutex_trylock(&gate.mutex);
@@ -91,7 +79,7 @@ Outcome Caller::lock_once(std::int64_t end) const {
 void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }
 
 Outcome Caller::lock() {
-  const std::int64_t end = monotonic_ns() + kCallerPatienceNs;
+  const Nanos end = monotonic_now() + kCallerPatience;
   Outcome outcome = lock_once(end);
   if (outcome != Outcome::ran) {
     return outcome;
@@ -120,7 +108,7 @@ bool Caller::open(std::uint64_t epoch, const SharedProgram& program) {
   FileDescriptor object(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat found{};
   if (!object.valid() || fstat(object.get(), &found) != 0 || found.st_ino != program.inode ||
-      !sealed(object.get(), kSizeSeals | F_SEAL_WRITE)) {
+      !sealed(object.get(), kWriteSeals)) {
     opened_ = 0;  // perhaps the switch is just about to load another one
     return false;
   }
@@ -166,7 +154,7 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit) {
     (*program_)->bind(state_.program.bindings());
     bound_ = true;
   }
-  engine_.now_us = static_cast<std::uint64_t>(monotonic_ns() - state_.started_ns) / 1000;
+  engine_.now_us = static_cast<std::uint64_t>(monotonic_now() - state_.started_ns) / 1000;
   (*program_)->process(frames, engine_);
   for (std::size_t i = 0; i < out_.size(); ++i) {
     const rt::OutFrame& frame = out_[i];

@@ -10,6 +10,8 @@
 #include <ctime>
 #include <system_error>
 
+#include "catchment/common/clock.hpp"
+
 namespace catchment::softswitch {
 
 namespace {
@@ -22,7 +24,6 @@ void check(int error, const char* what) {
 
 constexpr int kLastLooks = 100;
 constexpr auto kLastPause = std::chrono::milliseconds(10);
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Sleeping and waking across processes, which std::atomic does within one only. False: it is too
 /// late.

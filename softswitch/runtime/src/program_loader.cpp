@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "catchment/common/seals.hpp"
+
 namespace catchment::softswitch {
 
 void LoadedProgram::CloseLibrary::operator()(void* handle) const { dlclose(handle); }
@@ -72,8 +74,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::open_copy(const std::strin
     }
     left -= done;
   }
-  if (fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) !=
-      0) {
+  if (!seal(copy.get(), kWriteSeals)) {
     return failed("seal");
   }
   return open_sealed(std::move(copy));

@@ -1,6 +1,5 @@
 #include "state_mapping.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +12,11 @@
 #include <string>
 #include <utility>
 
+#include "catchment/common/seals.hpp"
+
 namespace catchment::softswitch {
 
 namespace {
-
-constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 struct Registry {
   std::mutex mutex;
@@ -34,8 +33,7 @@ Status refused(const std::string& why) {
 }
 
 Result<SharedState*> map(int memory, const struct stat& found) {
-  const int seals = fcntl(memory, F_GET_SEALS);
-  if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
+  if (!sealed(memory, kSizeSeals)) {
     return refused("the size of its memory is not sealed");
   }
   // Only what never changes is read before the memory is mapped.

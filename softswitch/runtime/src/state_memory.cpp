@@ -1,6 +1,5 @@
 #include "state_memory.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <new>
 #include <random>
 #include <system_error>
+
+#include "catchment/common/seals.hpp"
 
 namespace catchment::softswitch {
 
@@ -78,7 +79,7 @@ void StateMemory::map_shared() {
   capacity_ = kSharedBytes;
   memory_ = FileDescriptor(memfd_create("catchment-state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory_.valid() || ftruncate(memory_.get(), static_cast<off_t>(capacity_)) != 0 ||
-      fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+      !seal(memory_.get(), kSizeSeals)) {
     throw std::system_error(errno, std::generic_category(),
                             "cannot make the state's shared memory");
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "catchment/shm/error.hpp"
+#include "unix_socket.hpp"
 
 namespace catchment::shm {
 
@@ -17,14 +18,6 @@ namespace {
 constexpr const char* kPrefix = "catchment-";
 constexpr char kAfterName = '.';
 constexpr int kMostUnread = 64;
-
-FileDescriptor datagrams() {
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) {
-    throw ShmError("cannot make a unix socket", errno);
-  }
-  return socket;
-}
 
 struct Address {
   sockaddr_un place{};
@@ -59,7 +52,9 @@ std::string drawn_name() {
 
 }  // namespace
 
-Bell::Bell() : name_(drawn_name()), socket_(datagrams()) { bind_to(socket_.get(), name_); }
+Bell::Bell() : name_(drawn_name()), socket_(unix_socket(SOCK_DGRAM)) {
+  bind_to(socket_.get(), name_);
+}
 
 void Bell::drain() const {
   std::array<char, 1> byte{};
@@ -79,7 +74,7 @@ std::string bell_in(const sockaddr_un& address, socklen_t bytes) {
   return name.starts_with(kPrefix) && name.size() < kBellName ? name : std::string();
 }
 
-Ringer::Ringer() : socket_(datagrams()) {}
+Ringer::Ringer() : socket_(unix_socket(SOCK_DGRAM)) {}
 
 bool Ringer::ring(const std::string& name) const {
   const Address address = abstract(name);

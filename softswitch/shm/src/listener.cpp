@@ -5,23 +5,15 @@
 
 #include <cerrno>
 
-#include "address.hpp"
 #include "catchment/shm/bell.hpp"
 #include "catchment/shm/error.hpp"
+#include "unix_socket.hpp"
 
 namespace catchment::shm {
 
 namespace {
 
 constexpr int kBacklog = 16;
-
-FileDescriptor unix_socket() {
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) {
-    throw ShmError("cannot make a unix socket", errno);
-  }
-  return socket;
-}
 
 /// Removes a socket that no process listens on any more. Throws ShmError when a process does.
 void clear_leftover(const std::string& path, const sockaddr_un& address) {
@@ -33,7 +25,7 @@ void clear_leftover(const std::string& path, const sockaddr_un& address) {
     throw ShmError(CATCHMENT_SHM_ARGUMENT,
                    path + ": exists and is not a socket; choose another path");
   }
-  const FileDescriptor probe = unix_socket();
+  const FileDescriptor probe = unix_socket(SOCK_STREAM);
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
       errno == EAGAIN) {
     throw ShmError(CATCHMENT_SHM_ARGUMENT, path + ": another process listens there");
@@ -48,7 +40,8 @@ void clear_leftover(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
-Listener::Listener(const std::string& path, ::mode_t mode) : path_(path), socket_(unix_socket()) {
+Listener::Listener(const std::string& path, ::mode_t mode)
+    : path_(path), socket_(unix_socket(SOCK_STREAM)) {
   const sockaddr_un address = address_of(path);
   clear_leftover(path, address);
   // No peer may connect before the permissions are set.

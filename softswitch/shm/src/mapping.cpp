@@ -1,19 +1,17 @@
 #include "catchment/shm/mapping.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <new>
 
+#include "catchment/common/seals.hpp"
 #include "catchment/shm/error.hpp"
 
 namespace catchment::shm {
 
 namespace {
-
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 [[noreturn]] void nonsense(const std::string& what) {
   throw ShmError(CATCHMENT_SHM_CORRUPT,
@@ -43,7 +41,7 @@ Geometry geometry_of(int memory, std::size_t& bytes) {
     throw ShmError("cannot look at the shared memory", errno);
   }
   bytes = static_cast<std::size_t>(status.st_size);
-  if ((fcntl(memory, F_GET_SEALS) & kSeals) != kSeals) {
+  if (!sealed(memory, kSizeSeals)) {
     nonsense("its size is not sealed");
   }
   if (bytes < sizeof(Header)) {
@@ -114,7 +112,7 @@ Mapping Mapping::create(const Geometry& geometry, std::uint64_t epoch, std::uint
   if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
     throw ShmError("cannot make shared memory of " + std::to_string(bytes) + " bytes", errno);
   }
-  if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) {
+  if (!seal(memory.get(), kSizeSeals)) {
     throw ShmError("cannot seal the size of the shared memory", errno);
   }
   Mapping mapping(std::move(memory), geometry);

@@ -1,31 +1,16 @@
 #include "peer.hpp"
 
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <span>
-#include <string_view>
 #include <utility>
-
-#include "address.hpp"
 
 namespace catchment::shm {
 
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
-using std::chrono::nanoseconds;
 
-constexpr nanoseconds kFirstPause = milliseconds(1);
-constexpr nanoseconds kLongestPause = milliseconds(50);
 /// A caller that only looks and never waits notices a dead switch after this many looks.
 constexpr unsigned kLooksPerCheck = 4096;
 /// One that runs the switch's program itself notices after this.
@@ -33,38 +18,12 @@ constexpr auto kCheckEvery = milliseconds(5);
 constexpr int kAllEvents = CATCHMENT_SHM_FRAMES | CATCHMENT_SHM_ROOM;
 static_assert(CATCHMENT_SHM_FRAMES == int{kForFrames} && CATCHMENT_SHM_ROOM == int{kForRoom});
 
-void watch(int epoll, int fd) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = fd;
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
-    throw ShmError("cannot watch a descriptor", errno);
-  }
-}
-
 }  // namespace
 
 Peer::Peer(const std::string& path, Enter enter)
-    : path_(path),
-      staging_(std::make_unique<Staging>()),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      own_epoll_(epoll_.get()),
-      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
-      own_timer_(timer_.get()),
-      enter_(std::move(enter)) {
-  if (!epoll_.valid() || !timer_.valid()) {
-    throw ShmError("cannot make a descriptor to wait on", errno);
-  }
-  static_cast<void>(address_of(path));
-  watch(epoll_.get(), timer_.get());
-  if (enter_) {
-    bell_.emplace();
-    own_bell_.emplace(bell_->descriptor());
-    watch(epoll_.get(), bell_->descriptor());
-  }
-  connect();
-  if (!attached() && hopeless_) {
-    throw ShmError(why_detached_, error_);
+    : path_(path), staging_(std::make_unique<Staging>()), connector_(path, std::move(enter)) {
+  if (!attached() && connector_.hopeless()) {
+    throw ShmError(connector_.status(), error_);
   }
 }
 
@@ -72,100 +31,15 @@ Peer::Peer(const std::string& path, int timeout_ms, Enter enter) : Peer(path, st
   const bool forever = timeout_ms < 0;
   const auto until = Clock::now() + milliseconds(std::max(timeout_ms, 0));
   while (!attached()) {
-    const bool answered = !connecting_.valid();
-    if (hopeless_ || (answered && timeout_ms == 0) ||
+    const bool answered = !connector_.asking();
+    if (connector_.hopeless() || (answered && timeout_ms == 0) ||
         (!forever && timeout_ms != 0 && Clock::now() >= until)) {
-      throw ShmError(hopeless_ ? why_detached_ : CATCHMENT_SHM_TIMEOUT, error_);
+      throw ShmError(connector_.hopeless() ? connector_.status() : CATCHMENT_SHM_TIMEOUT, error_);
     }
     // One try means until the switch has answered.
-    sleep(forever ? Clock::time_point::max()
-                  : std::max(until, timeout_ms == 0 ? Clock::now() + milliseconds(1000) : until));
-  }
-}
-
-void Peer::connect() {
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) {
-    return try_again_later(CATCHMENT_SHM_SYSTEM,
-                           std::string("cannot make a unix socket: ") + std::strerror(errno));
-  }
-  if (enter_) {
-    bell_->lend_name(socket.get());
-  }
-  const sockaddr_un address = address_of(path_);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const int error = errno;
-    hopeless_ = error != ENOENT && error != ECONNREFUSED && error != EAGAIN;
-    const char* const hint = error == ENOENT || error == ECONNREFUSED
-                                 ? "; is a switch running with --port N=shm:PATH?"
-                                 : "";
-    return try_again_later(hopeless_ ? CATCHMENT_SHM_SYSTEM : CATCHMENT_SHM_DETACHED,
-                           path_ + ": no switch to attach to: " + std::strerror(error) + hint);
-  }
-  watch(epoll_.get(), socket.get());
-  own_connection_.emplace(socket.get());
-  connecting_ = std::move(socket);
-  finish_connecting();
-}
-
-void Peer::finish_connecting() {
-  try {
-    auto answer = receive_welcome(connecting_.get());
-    if (!answer) {
-      return;
-    }
-    const auto attachment = static_cast<Attachment>(answer->welcome.attached);
-    if (attachment == Attachment::refused) {
-      throw ShmError(CATCHMENT_SHM_DETACHED, answer->welcome.text);
-    }
-    if (!answer->memory.valid()) {
-      throw ShmError(CATCHMENT_SHM_CORRUPT, "the switch handed over no memory");
-    }
-    if (attachment == Attachment::let_in) {
-      go_in(answer->welcome, std::move(answer->memory));
-    } else {
-      Mapping mapping = Mapping::attach(std::move(answer->memory));
-      mapping.close_descriptor();
-      channel_.emplace(std::move(mapping), Link(std::move(connecting_)), Side::peer);
-    }
-    connecting_ = FileDescriptor();
-    pause_ = {};
-    hopeless_ = false;
-    const Mapping& memory = channel_->mapping();
-    info_.cells = memory.geometry().cells;
-    info_.frame_bytes = memory.geometry().cell_bytes;
-    info_.epoch = memory.epoch();
-    info_.switch_pid = memory.switch_pid();
-    info_.attached = 1;
-    ++info_.attachments;
-  } catch (const ShmError& problem) {
-    own_connection_.reset();
-    connecting_ = FileDescriptor();
-    hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
-    try_again_later(problem.status(), path_ + ": " + problem.what());
-  }
-}
-
-void Peer::go_in(const Welcome& welcome, FileDescriptor memory) {
-  try {
-    const std::string_view text(welcome.text);
-    std::uint32_t port = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    ucred who{};
-    socklen_t size = sizeof who;
-    // It can do to this process what the program can that it hands over.
-    if (!enter_ || error != std::errc() ||
-        getsockopt(connecting_.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
-        who.uid != geteuid()) {
-      throw ShmError(CATCHMENT_SHM_DETACHED, "the switch of another user is not run here");
-    }
-    Entered entered = enter_({std::move(memory), who.pid, port});
-    channel_.emplace(std::move(entered.rings), Link(std::move(connecting_)), Side::peer);
-    inside_.emplace(std::move(entered.insider));
-    checked_ = Clock::now();
-  } catch (const ShmError&) {
-    enter_ = {};  // from now on it asks for rings
-    throw ShmError(CATCHMENT_SHM_DETACHED, "this process cannot run the switch's program");
+    connector_.sleep(
+        forever ? Clock::time_point::max()
+                : std::max(until, timeout_ms == 0 ? Clock::now() + milliseconds(1000) : until));
   }
 }
 
@@ -173,50 +47,41 @@ bool Peer::attached() {
   if (channel_) {
     return true;
   }
-  if (connecting_.valid()) {
-    finish_connecting();
-  } else {
-    std::uint64_t times = 0;
-    if (read(timer_.get(), &times, sizeof times) == static_cast<ssize_t>(sizeof times)) {
-      connect();
-    }
+  std::optional<Attached> made = connector_.step();
+  if (!made) {
+    error_ = connector_.why();
+    return false;
   }
-  return channel_.has_value();
+  channel_.emplace(std::move(made->channel));
+  inside_ = std::move(made->inside);
+  checked_ = Clock::now();
+  const Mapping& memory = channel_->mapping();
+  info_.cells = memory.geometry().cells;
+  info_.frame_bytes = memory.geometry().cell_bytes;
+  info_.epoch = memory.epoch();
+  info_.switch_pid = memory.switch_pid();
+  info_.attached = 1;
+  ++info_.attachments;
+  return true;
 }
 
 void Peer::let_go(catchment_shm_status status, const std::string& why) {
+  connector_.lost(status, why);
+  error_ = connector_.why();
   if (lent_) {
     retired_ = std::move(channel_);  // the caller may still read its frames
   }
-  own_connection_.reset();
   inside_.reset();
   channel_.reset();
   armed_ = 0;
   reserved_ = false;
   info_.attached = 0;
-  pause_ = {};
-  try_again_later(status, path_ + ": " + why);
-}
-
-void Peer::try_again_later(catchment_shm_status status, const std::string& why) {
-  why_detached_ = status;
-  error_ = why;
-  pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kLongestPause);
-  set_timer(pause_);
-}
-
-void Peer::set_timer(Clock::duration after) {
-  itimerspec when{};
-  const auto left = duration_cast<nanoseconds>(after).count();
-  when.it_value.tv_sec = left / 1'000'000'000;
-  when.it_value.tv_nsec = left % 1'000'000'000;
-  timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
 bool Peer::check_link() {
   idle_looks_ = 0;
   if (inside_) {
-    bell_->drain();
+    connector_.drain_bell();
     checked_ = Clock::now();
   }
   if (channel_->link().drain()) {
@@ -446,18 +311,6 @@ int Peer::arm(int events) {
   return static_cast<int>(there);
 }
 
-void Peer::sleep(Clock::time_point until) {
-  int left_ms = -1;
-  if (until != Clock::time_point::max()) {
-    const auto left = std::max(until - Clock::now(), Clock::duration::zero());
-    // Rounded up: the caller looks at the clock again.
-    left_ms = static_cast<int>(std::min<std::int64_t>(
-        duration_cast<milliseconds>(left + milliseconds(1) - nanoseconds(1)).count(), 1 << 30));
-  }
-  epoll_event event{};
-  static_cast<void>(epoll_wait(epoll_.get(), &event, 1, left_ms));
-}
-
 int Peer::wait(int events, std::int64_t timeout_us) {
   if (!known(events)) {
     return CATCHMENT_SHM_ARGUMENT;
@@ -487,7 +340,7 @@ int Peer::wait(int events, std::int64_t timeout_us) {
     if (!forever && Clock::now() >= until) {
       return channel_ ? CATCHMENT_SHM_TIMEOUT : CATCHMENT_SHM_DETACHED;
     }
-    sleep(until);
+    connector_.sleep(until);
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,13 +9,11 @@
 #include <string>
 
 #include "catchment/common/adaptive_patience.hpp"
-#include "catchment/common/file_descriptor.hpp"
-#include "catchment/shm/bell.hpp"
 #include "catchment/shm/channel.hpp"
-#include "catchment/shm/error.hpp"
 #include "catchment/shm/fork_guard.hpp"
 #include "catchment/shm/insider.hpp"
 #include "catchment_shm.h"
+#include "connector.hpp"
 #include "inside_way.hpp"
 
 namespace catchment::shm {
@@ -43,12 +40,12 @@ class Peer {
 
   /// Whether this process may use the port; says why not.
   bool ours();
-  [[nodiscard]] int descriptor() const { return epoll_.get(); }
+  [[nodiscard]] int descriptor() const { return connector_.descriptor(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] catchment_shm_info info() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Connector::Clock;
   /// The buffer that a reserved frame is written to: a cell itself is written once, in one go.
   struct alignas(kLine) Staging {
     std::array<std::uint8_t, kMaxCellBytes> bytes{};
@@ -56,17 +53,11 @@ class Peer {
 
   /// Takes the next step towards being attached, if it is due. Whether we are.
   bool attached();
-  void connect();
-  void finish_connecting();
-  /// Goes in, by the switch's invitation. Throws ShmError: asks for rings from now on.
-  void go_in(const Welcome& welcome, FileDescriptor memory);
   bool has_room();
   void put(const Pieces& frame);
   void publish();
   /// Lets go of the switch, and tries again later.
   void let_go(catchment_shm_status status, const std::string& why);
-  void try_again_later(catchment_shm_status status, const std::string& why);
-  void set_timer(Clock::duration after);
   /// Looks at the socket: are both still here?
   bool check_link();
   /// Checks the link after the other side's wake-up, or once in a while; false: the switch is gone.
@@ -80,32 +71,20 @@ class Peer {
   int faulty();
   int refuse(const std::string& why);
   [[nodiscard]] bool known(int events);
-  void sleep(Clock::time_point until);
 
   ForkGuard fork_guard_;
   std::string path_;
   std::unique_ptr<Staging> staging_;
-  FileDescriptor epoll_;
-  PrivateDescriptor own_epoll_;
-  FileDescriptor timer_;
-  PrivateDescriptor own_timer_;
-  FileDescriptor connecting_;
-  std::optional<PrivateDescriptor> own_connection_;  // of connecting_, then of the channel
-  Enter enter_;                                      // empty: the peer asks for rings
-  std::optional<Bell> bell_;
-  std::optional<PrivateDescriptor> own_bell_;
+  Connector connector_;
   std::optional<Channel> channel_;
   std::optional<InsideWay> inside_;  // of the channel, if the peer was let in
   std::optional<Channel> retired_;   // the one before, while the caller looks at its frames
   AdaptivePatience patience_{kPeerPatience};
-  Clock::duration pause_{};  // before the next try
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;
   Clock::time_point checked_;  // the link, of a peer that was let in
   bool reserved_ = false;
   bool lent_ = false;  // the caller looks at frames in their cells
-  catchment_shm_status why_detached_ = CATCHMENT_SHM_DETACHED;
-  bool hopeless_ = false;  // the first attachment will not succeed by waiting
   std::string error_;
   catchment_shm_info info_{};
 };
