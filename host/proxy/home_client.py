@@ -83,13 +83,14 @@ class HomeClient(SumClient):
             _Line(port, names[home] if names else f"home {home}", vectors.order_of(table, self._routes, home))
             for home, port in enumerate(ports)
         ]
-        for line in self._lines:
-            self._greet(line)
+        told = [self._greet(line) for line in self._lines]  # all of them, before an error: a home waits for everybody
+        for lanes, facts, shape in told:
+            vectors.read_texts(lanes, facts, shape, homes)
         self._threads = [threading.Thread(target=self._receive, args=(line,), daemon=True) for line in self._lines]
         for thread in self._threads:
             thread.start()
 
-    def _greet(self, line: _Line) -> None:
+    def _greet(self, line: _Line) -> tuple[vectors.Words, vectors.Words, tuple[int, int]]:
         text = vectors.greeting_text(self._table, self._routes)
         try:
             facts = self._exchange(line, vectors.greeting(self._number, self._clients, text))
@@ -97,7 +98,7 @@ class HomeClient(SumClient):
             lanes = self._exchange(line, vectors.text_vector(self._number, text, shape))
         except EndpointError as error:
             raise _gone(line, error) from error
-        vectors.read_texts(lanes, facts, shape, len(self._lines))
+        return lanes, facts, shape
 
     @staticmethod
     def _exchange(line: _Line, lanes: vectors.Words) -> vectors.Words:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from catchment.host import Endpoint
-from catchment.host.proxy import Client, Proxy, ProxyGroup, TensorTable
+from catchment.host.proxy import Client, Proxy, ProxyGroup, SumClient, TensorTable
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
+
+Floats = npt.NDArray[np.float32]
 
 LIMIT = 240.0
 """Seconds after which a test gives up, however busy the machine is."""
@@ -50,3 +57,29 @@ def run_group(
         for each in served:
             each.result(LIMIT)
         return values
+
+
+def step(client: SumClient, own: Mapping[str, Floats], order: Sequence[str]) -> dict[str, Floats]:
+    """Push in that order, then pull everything."""
+    found = {}
+    for name in order:
+        client.push(name, own[name])
+    for name, array in own.items():
+        found[name] = np.empty_like(array)
+        client.pull(name, found[name]).wait()
+    client.end_step()
+    return found
+
+
+def push_all(client: SumClient, table: TensorTable) -> None:
+    """Push ones for every tensor."""
+    for tensor in table.tensors:
+        client.push(tensor.name, np.ones(tensor.numel, np.float32))
+
+
+def expected_sum(parts: Sequence[Floats], exponent: int) -> Floats:
+    """Quantized, added and dequantized as the endpoints of an all-reduce job do."""
+    clients = len(parts)
+    lanes = [formats.quantize(part, DataType.FP32, exponent, clients).lanes for part in parts]
+    total = np.sum(lanes, axis=0, dtype=np.int64).astype(np.int32)
+    return np.asarray(formats.dequantize(total, DataType.FP32, exponent, clients), np.float32)

@@ -5,37 +5,18 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from home_group import VARIANTS, run_homes, run_variant
+from proxy_group import Floats, expected_sum, push_all, step
 
 from catchment.host.proxy import HomeClient, ProxyError, SumClient, SumHome, TensorTable
 from catchment.host.proxy.home_vectors import default_routes
-from catchment.sim.golden import formats
-from catchment.wire.generated.constants import DataType
 
-Floats = npt.NDArray[np.float32]
 EXPONENTS = {"first": 0, "second": -3, "third": 5}
 SIZES = {"first": 1000, "second": 1, "third": 5003}
 TABLE = TensorTable.of({"a": 100, "b": 7}, {"a": 1, "b": 2})
 
 either = pytest.mark.parametrize("variant", VARIANTS)
-
-
-def _step(client: SumClient, own: dict[str, Floats], order: list[str]) -> dict[str, Floats]:
-    found = {}
-    for name in order:
-        client.push(name, own[name])
-    for name, array in own.items():
-        found[name] = np.empty_like(array)
-        client.pull(name, found[name]).wait()
-    client.end_step()
-    return found
-
-
-def _push_all(client: SumClient) -> None:
-    for tensor in TABLE.tensors:
-        client.push(tensor.name, np.ones(tensor.numel, np.float32))
 
 
 @pytest.mark.parametrize(("homes", "clients"), [(1, 1), (2, 3), (3, 2)])
@@ -53,14 +34,12 @@ def test_sums_have_the_same_bits_whichever_way(homes: int, clients: int, rng: ra
 
     def work(client: SumClient, number: int) -> list[dict[str, Floats]]:
         assert client.clients == clients
-        return [_step(client, data[number][at], orders[number][at]) for at in range(steps)]
+        return [step(client, data[number][at], orders[number][at]) for at in range(steps)]
 
     by_homes, by_proxies = (run_variant(variant, homes, clients, table, work) for variant in ("homes", "proxies"))
     for at in range(steps):
         for name, exponent in EXPONENTS.items():
-            lanes = [formats.quantize(own[at][name], DataType.FP32, exponent, clients).lanes for own in data]
-            total = np.sum(lanes, axis=0, dtype=np.int64).astype(np.int32)
-            expected = np.asarray(formats.dequantize(total, DataType.FP32, exponent, clients), np.float32)
+            expected = expected_sum([own[at][name] for own in data], exponent)
             for number in range(clients):
                 assert (by_homes[number][at][name].view(np.int32) == expected.view(np.int32)).all()
                 assert (by_proxies[number][at][name].view(np.int32) == expected.view(np.int32)).all()
@@ -68,7 +47,9 @@ def test_sums_have_the_same_bits_whichever_way(homes: int, clients: int, rng: ra
 
 @either
 def test_what_is_not_finite_at_one_client_is_nan_at_all(variant: str, rng: random.Random) -> None:
-    bad, place = rng.randrange(2), rng.randrange(64)
+    """The others' shards keep their sums, and the next step is as ever."""
+    count = rng.randint(2, 3)
+    bad, place = rng.randrange(count), rng.randrange(64)
     table = TensorTable.of({"w": 128}, 3, shard_bytes=256)
 
     def work(client: SumClient, number: int) -> list[Floats]:
@@ -77,13 +58,13 @@ def test_what_is_not_finite_at_one_client_is_nan_at_all(variant: str, rng: rando
             own = np.full(128, number + 1.0, np.float32)
             if number == bad and at == 0:
                 own[place] = rng.choice([np.nan, np.inf, -np.inf])
-            found.append(_step(client, {"w": own}, ["w"])["w"])
+            found.append(step(client, {"w": own}, ["w"])["w"])
         return found
 
-    for first, second in run_variant(variant, 2, 2, table, work):
+    for first, second in run_variant(variant, 2, count, table, work):
         assert np.isnan(first[:64]).all()
         assert not np.isnan(first[64:]).any()
-        assert second == pytest.approx(3.0)
+        assert second == pytest.approx(count * (count + 1) / 2)
 
 
 @either
@@ -96,15 +77,17 @@ def test_what_a_client_asks_for_wrongly_is_an_error_at_once(variant: str) -> Non
             (lambda: client.pull("c", one), "tensor 'c' is not registered"),
             (lambda: client.pull("a", one), "tensor a was not pushed in step 0"),
             (lambda: client.push("b", one), "tensor b has 7 elements, 100 are given"),
+            (lambda: client.push("a", one.astype(np.float64)), "give contiguous fp32"),
             (client.end_step, "step 0 ends without a, b"),
         ):
             with pytest.raises(ProxyError, match=said):
                 wrong()
-        _push_all(client)
+        push_all(client, TABLE)
         with pytest.raises(ProxyError, match="tensor a was pushed in step 0 already"):
             client.push("a", one)
         client.pull("a", one).wait()
         client.end_step()
+        assert client.step == 1
         return float(one.sum())
 
     assert run_variant(variant, 2, 2, TABLE, work) == [200.0] * 2
@@ -124,30 +107,31 @@ def test_clients_of_different_tables_are_named(variant: str, other: dict[str, in
         return TABLE if number == 0 else TensorTable.of(other, {"a": 1, "b": 2})
 
     with pytest.raises(ProxyError, match=f"clients [01] and [01] registered .*{said}"):
-        run_variant(variant, 1, 2, table, lambda client, _: _push_all(client))
+        run_variant(variant, 2, 2, table, lambda client, _: push_all(client, TABLE))
 
 
 @either
 def test_a_client_that_leaves_in_the_midst_of_a_step_is_named(variant: str) -> None:
     def work(client: SumClient, number: int) -> None:
+        push_all(client, TABLE)
         if number == 1:
-            client.push("b", np.ones(7, np.float32))
-            return
-        _push_all(client)
+            raise InterruptedError
+        client.end_step()
+        push_all(client, TABLE)
         client.end_step()
 
     with pytest.raises(ProxyError, match=r"client 1 (left in the midst of|ended)"):
-        run_variant(variant, 1, 2, TABLE, work)
+        run_variant(variant, 2, 2, TABLE, work)
 
 
 @either
 def test_a_client_that_ends_before_the_others_is_named(variant: str) -> None:
     def work(client: SumClient, number: int) -> None:
         for _ in range(2 - number):
-            _push_all(client)
+            push_all(client, TABLE)
             client.end_step()
 
-    with pytest.raises(ProxyError, match="client 1 ended"):
+    with pytest.raises(ProxyError, match=r"client 1 ended( after 1 steps)?, but client 0 pushes in"):
         run_variant(variant, 2, 2, TABLE, work)
 
 
@@ -159,7 +143,7 @@ def test_a_home_that_is_gone_is_named() -> None:
             home.run()
 
     with pytest.raises(ProxyError, match=r"home 1 is gone, or another client does not come: "):
-        run_homes(2, 2, TABLE, lambda client, _: _push_all(client), timeout=1.0, serve=serve)
+        run_homes(2, 2, TABLE, lambda client, _: push_all(client, TABLE), timeout=1.0, serve=serve)
 
 
 def test_what_homes_cannot_do_is_refused() -> None:
@@ -168,9 +152,9 @@ def test_what_homes_cannot_do_is_refused() -> None:
         (TABLE, [[0, 2]], r"client 0 routes 2 shards to \['0', '2'\]: give each of them one of 1 homes"),
     ):
         with pytest.raises(ProxyError, match=said):
-            run_homes(1, 1, table, lambda client, _: _push_all(client), routes or (), timeout=1.0)
+            run_homes(1, 1, table, lambda client, _: push_all(client, TABLE), routes or (), timeout=1.0)
     with pytest.raises(ProxyError, match="clients 1 and 0 route shards to different homes"):
-        run_homes(2, 2, TABLE, lambda client, _: _push_all(client), [[0, 1], [1, 0]], timeout=1.0)
+        run_homes(2, 2, TABLE, lambda client, _: push_all(client, TABLE), [[0, 1], [1, 0]], timeout=1.0)
     with pytest.raises(ProxyError, match="client 2 of 2 with 0 homes"):
         HomeClient((), 2, 2, TABLE)
     with pytest.raises(ProxyError, match="home 2 of 2"):

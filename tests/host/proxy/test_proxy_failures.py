@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proxy_group import LIMIT, group_of, run_group
+from proxy_group import LIMIT, group_of, push_all, run_group
 
 from catchment.host.proxy import Client, Proxy, ProxyError, ProxyGroup, TensorTable
 
@@ -38,60 +38,9 @@ with Client(group, number, table) as client:
 """
 
 
-def push_all(client: Client) -> None:
-    for tensor in TABLE.tensors:
-        client.push(tensor.name, np.ones(tensor.numel, np.float32))
-
-
-def test_what_a_client_asks_for_wrongly() -> None:
-    """Each is an error at once, by the tensor's name; the group goes on."""
-
-    def work(client: Client, number: int) -> float:
-        del number
-        one = np.ones(100, np.float32)
-        for wrong, said in (
-            (lambda: client.push("c", one), "tensor 'c' is not registered"),
-            (lambda: client.pull("c", one), "tensor 'c' is not registered"),
-            (lambda: client.pull("a", one), "tensor a was not pushed in step 0"),
-            (lambda: client.push("b", one), "tensor b has 7 elements, 100 are given"),
-            (lambda: client.push("a", one.astype(np.float64)), "give contiguous fp32"),
-            (client.end_step, "step 0 ends without a, b"),
-        ):
-            with pytest.raises(ProxyError, match=said):
-                wrong()
-        push_all(client)
-        with pytest.raises(ProxyError, match="tensor a was pushed in step 0 already"):
-            client.push("a", one)
-        client.pull("a", one).wait()
-        client.end_step()
-        assert client.step == 1
-        return float(one.sum())
-
-    with group_of(2, 2) as group:
-        assert run_group(group, TABLE, work) == [200.0] * 2
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        ({"a": 101, "b": 7}, r"tensor 0 is a \(10[01] elements"),
-        ({"b": 7, "a": 100}, "tensor 0 is [ab]"),
-        ({"a": 100}, "[12] tensors, [12] there"),
-    ],
-)
-def test_clients_of_different_tables_are_named(other: dict[str, int], said: str) -> None:
-    exponents = {"a": 1, "b": 2}
-    with group_of(2, 2) as group, pytest.raises(ProxyError, match=f"clients [01] and [01] registered .*{said}"):
-        run_group(
-            group,
-            lambda number: TABLE if number == 0 else TensorTable.of(other, exponents),
-            lambda client, _: push_all(client),
-        )
-
-
 def test_routes_have_to_name_a_proxy_for_every_shard() -> None:
     with group_of(1, 1) as group, pytest.raises(ProxyError, match="client 0 routes 2 shards to"):
-        run_group(group, TABLE, lambda client, _: push_all(client), routes=[[0, 1]])
+        run_group(group, TABLE, lambda client, _: push_all(client, TABLE), routes=[[0, 1]])
 
 
 def test_somebody_who_does_not_come_is_named() -> None:
@@ -110,37 +59,6 @@ def test_another_secret_is_refused() -> None:
         other = ProxyGroup(group.addresses, 1, b"another that is long")
         with pytest.raises(ProxyError, match=r"proxy 0 at .* knows another secret"):
             Client(other, 0, TABLE)
-
-
-def test_a_client_that_leaves_in_the_midst_of_a_step_is_named() -> None:
-    """A client that pushed nothing would let all others wait for it."""
-
-    def work(client: Client, number: int) -> None:
-        push_all(client)
-        if number == 1:
-            raise InterruptedError
-        client.end_step()
-        client.push("a", np.ones(100, np.float32))
-        client.push("b", np.ones(7, np.float32))
-        client.end_step()
-
-    with group_of(2, 2) as group, pytest.raises(ProxyError, match=r"client 1 (left in the midst of|ended)"):
-        run_group(group, TABLE, work)
-
-
-def test_a_client_that_ends_before_the_others_is_named() -> None:
-    """Their next sums would wait for it for ever."""
-
-    def work(client: Client, number: int) -> None:
-        for _ in range(2 - number):
-            push_all(client)
-            client.end_step()
-
-    with (
-        group_of(2, 2) as group,
-        pytest.raises(ProxyError, match="client 1 ended after 1 steps, but client 0 pushes in"),
-    ):
-        run_group(group, TABLE, work)
 
 
 def test_a_client_that_ends_with_a_step_half_pushed_is_named() -> None:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from proxy_group import group_of, run_group
+from proxy_group import expected_sum, group_of, run_group, step
 
 from catchment.host.collectives import Fixed
 from catchment.host.proxy import Client, ProxyError, TensorTable
-from catchment.sim.golden import formats
 from catchment.sim.golden.sync_core import ring_sums
 from catchment.sim.lab.shm_lab import ShmLab
-from catchment.wire.generated.constants import DataType
 
 Floats = npt.NDArray[np.float32]
 EXPONENTS = {"first": 0, "second": -3, "third": 5}
@@ -34,26 +32,6 @@ def gradients(client: int, steps: int, rng: random.Random) -> Gradients:
         {n: (numbers.normal(size=size) * 0.5 * 2.0 ** EXPONENTS[n]).astype(np.float32) for n, size in SIZES.items()}
         for _ in range(steps)
     ]
-
-
-def expected_sum(parts: Sequence[Floats], exponent: int) -> Floats:
-    """Quantized, added and dequantized as the endpoints of an all-reduce job do."""
-    clients = len(parts)
-    lanes = [formats.quantize(part, DataType.FP32, exponent, clients).lanes for part in parts]
-    total = np.sum(lanes, axis=0, dtype=np.int64).astype(np.int32)
-    return np.asarray(formats.dequantize(total, DataType.FP32, exponent, clients), np.float32)
-
-
-def step(client: Client, own: dict[str, Floats], order: Sequence[str]) -> dict[str, Floats]:
-    """Push in that order, then pull everything."""
-    found = {}
-    for name in order:
-        client.push(name, own[name])
-    for name, array in own.items():
-        found[name] = np.empty_like(array)
-        client.pull(name, found[name]).wait()
-    client.end_step()
-    return found
 
 
 def shuffled(rng: random.Random, values: Sequence[Any]) -> list[Any]:
@@ -133,28 +111,6 @@ def test_a_ring_sums_fp32_in_the_order_of_its_cores(rng: random.Random) -> None:
     expected = ring_sums(data)
     for own in found:
         assert (own.view(np.int32) == expected.view(np.int32)).all()
-
-
-def test_what_is_not_finite_at_one_client_is_nan_at_all(rng: random.Random) -> None:
-    """The others' shards keep their sums, and the next step is as ever."""
-    count = rng.randint(2, 3)
-    bad, place = rng.randrange(count), rng.randrange(64)
-    table = TensorTable.of({"w": 128}, 3, shard_bytes=256)
-
-    def work(client: Client, number: int) -> list[Floats]:
-        found = []
-        for at in range(2):
-            own = np.full(128, number + 1.0, np.float32)
-            if number == bad and at == 0:
-                own[place] = rng.choice([np.nan, np.inf, -np.inf])
-            found.append(step(client, {"w": own}, ["w"])["w"])
-        return found
-
-    with group_of(count, count) as group:
-        for first, second in run_group(group, table, work):
-            assert np.isnan(first[:64]).all()
-            assert not np.isnan(first[64:]).any()
-            assert second == pytest.approx(count * (count + 1) / 2)
 
 
 def test_orders_that_differ_never_get_stuck(rng: random.Random) -> None:
