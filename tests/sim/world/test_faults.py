@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+from binomial import near
 
 from catchment.sim.golden import world as golden
 from catchment.sim.world import Burst, Faults, FaultStream, WorldError
@@ -24,11 +25,6 @@ def some_faults(rng: random.Random) -> Faults:
         replay=probability(), burst=Burst(probability(), probability(), probability()),
         delay=rng.choice([0, 1, 1000, 10**9]), jitter=rng.choice([0, 7, 10**6]),
     )  # fmt: skip
-
-
-def near(count: int, of: int, probability: float) -> bool:
-    """Whether a count is within six standard deviations of a binomial distribution."""
-    return abs(count - of * probability) <= 6 * math.sqrt(of * probability * (1 - probability)) + 1
 
 
 def drawn(seed: int, line: int, faults: Faults, frames: int) -> list[golden.Fate]:

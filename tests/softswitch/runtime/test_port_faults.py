@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from binomial import near
 
 from catchment.softswitch.native import runtime
 
@@ -20,11 +21,6 @@ def numbered(count: int) -> list[bytes]:
 
 def numbers(frames: Sequence[bytes]) -> list[int]:
     return [int.from_bytes(frame[:4], "big") for frame in frames]
-
-
-def near(count: int, of: int, probability: float) -> bool:
-    """Whether a count is within six standard deviations of a binomial distribution."""
-    return abs(count - of * probability) <= 6 * math.sqrt(of * probability * (1 - probability)) + 1
 
 
 def run(direction: str, spec: str, frames: list[bytes], port: int = 1) -> tuple[list[int], dict[str, int]]:
