@@ -90,6 +90,10 @@ class TimingWheel {
 
   void put(std::int64_t bucket, Entry event) {
     const std::size_t place = static_cast<std::size_t>(bucket) % kBuckets;
+    if (buckets_[place].capacity() == 0 && !spare_.empty()) {
+      buckets_[place] = std::move(spare_.back());
+      spare_.pop_back();
+    }
     buckets_[place].push_back(std::move(event));
     used_[place / 64] |= std::uint64_t{1} << place % 64;
     used_words_[place / 4096] |= std::uint64_t{1} << place / 64 % 64;
@@ -131,7 +135,10 @@ class TimingWheel {
     const std::int64_t bucket = (turn_ << kTurnBits) + static_cast<std::int64_t>(place);
     if (bucket << kBucketBits >= end) return false;
     open_ = bucket;
-    ready_.swap(buckets_[place]);
+    // The memory of a bucket serves the next one that gets an event: it stays in the caches, and no
+    // more of it is taken than events are due at a time.
+    if (ready_.capacity() != 0) spare_.push_back(std::move(ready_));
+    ready_ = std::exchange(buckets_[place], {});
     used_[place / 64] &= ~(std::uint64_t{1} << place % 64);
     if (used_[place / 64] == 0) used_words_[place / 4096] &= ~(std::uint64_t{1} << place / 64 % 64);
     std::sort(ready_.begin(), ready_.end(), later);
@@ -139,6 +146,7 @@ class TimingWheel {
   }
 
   std::vector<std::vector<Entry>> buckets_;  // of this turn
+  std::vector<std::vector<Entry>> spare_;    // empty, their memory is not
   std::array<std::uint64_t, kWords> used_{};
   std::array<std::uint64_t, kWords / 64> used_words_{};
   std::map<std::int64_t, std::vector<Entry>> beyond_;  // by turn
