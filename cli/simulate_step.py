@@ -45,7 +45,8 @@ def simulate_step(
     """Simulate a step of training in flow mode (docs/reference/simulate.md)."""
     from catchment.sim.performance.requests import pair  # noqa: PLC0415  only this verb needs these
     from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
-    from catchment.sim.performance.steps.generate import GENERATORS, Step, rank_count  # noqa: PLC0415
+    from catchment.sim.performance.steps.generate import GENERATORS, Step  # noqa: PLC0415
+    from catchment.sim.performance.steps.ranks import rank_count  # noqa: PLC0415
     from catchment.sim.performance.steps.requests import StepRequest, run_steps  # noqa: PLC0415
     from catchment.sim.performance.steps.transformer import Transformer  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415

@@ -11,7 +11,7 @@ from pathlib import Path
 from catchment.checkout import ROOT
 from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.models import LinkModel, NicModel, ProgramModel, SwitchModel
+from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
 from catchment.wire.generated.constants import LANE_BYTES
 
 PROGRAM = ROOT / "p4src" / "luwu.p4"
@@ -92,6 +92,8 @@ class Cluster:
     """What a simulation runs on.
 
     Attributes:
+        topology: a host's or a link's `rate`, if it has one, is what `links` says of the others.
+        nodes: hosts that are not as `node` says.
         rails: networks of this topology, each with lines, switches and NICs of its own; () is one, of `links`.
         place: file and line that the topology is from, for messages.
     """
@@ -101,6 +103,7 @@ class Cluster:
     switch: SwitchModel = field(default_factory=SwitchModel)
     nic: NicModel | ProgramModel = field(default_factory=NicModel)
     node: Node = field(default_factory=Node)
+    nodes: Mapping[str, Node] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
     rails: tuple[Rail, ...] = ()
     place: str = ""
@@ -109,6 +112,24 @@ class Cluster:
     def hosts(self) -> tuple[str, ...]:
         """All hosts, in order."""
         return tuple(self.topology.hosts)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all hosts, and all links between switches, are the same."""
+        rates = {host.rate for host in self.topology.hosts.values()}, {link.rate for link in self.topology.links}
+        return not self.nodes and all(len(each) <= 1 for each in rates)
+
+    def node_of(self, host: str) -> Node:
+        """What a host is."""
+        return self.nodes.get(host, self.node)
+
+    def host_byte(self, *hosts: str) -> int:
+        """The time of a byte on the links of these hosts, of the slowest."""
+        return max(_byte(self.topology.hosts[host].rate, self.links.host_byte) for host in hosts)
+
+    def trunk_byte(self, link: Link) -> int:
+        """The time of a byte on a link between switches."""
+        return _byte(link.rate, self.links.up_byte)
 
     def check_slots(self, slots: int, streams: int = 1) -> None:
         """See that the slots of so many streams fit a switch.
@@ -124,6 +145,11 @@ class Cluster:
                 f"{slots} slots of {self.switch.lanes} lanes need {needed} bytes of a switch's SRAM, "
                 f"{needed - self.switch.sram_bytes} more than there are; give fewer `slots` or more `sram`"
             )
+
+
+def _byte(rate: int, default: int) -> int:
+    """The time of a byte at a rate in bits a second, in whole ps; 0: the default."""
+    return max(1, round(8 * PICOS_PER_SECOND / rate)) if rate else default
 
 
 def rack_spine(

@@ -8,6 +8,8 @@ rails: [{name: a}, {name: b, host: 25gbps, latency: 265ns, by: ring, start: 10us
 switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 64}
 node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0},
   proxy_link: 16GBps, proxy_ring: 16GBps}
+hosts: [{name: "r[01]h*", link: 25gbps, gpus: 4, peak: 60tflops}]   # that differ, and links between switches that do
+trunks: [{name: r0-s0, rate: 50gbps}]
 nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}
 failures:
   - {what: host, name: r0h1, at: 1ms, until: 3ms}
@@ -27,15 +29,18 @@ import yaml
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster, Failure, Node, Rail, Straggle, rack_spine
+from catchment.sim.performance.cluster_values import byte_time, number_at, quantity_at, some
 from catchment.sim.performance.errors import ClusterError, PerformanceError
+from catchment.sim.performance.hosts_that_differ import read_nodes, read_rates
 from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
-from catchment.sim.performance.quantities import Dimension, quantity
+from catchment.sim.performance.quantities import Dimension
 from catchment.sim.world import Faults
 from catchment.wire.generated.constants import SUPPORTED_LANES
 
 _KIND = Kind("cluster", ClusterError)
-_KEYS = ("fabric", "topology", "links", "rails", "switch", "node", "nic", "failures")
+_KEYS = ("fabric", "topology", "links", "trunks", "rails", "switch", "node", "hosts", "nic", "failures")
 _MOST = 1 << 16
+_PEAK, _MFU = 125e12, 0.5
 
 
 def load_cluster(path: Path, overrides: Mapping[str, str] | None = None) -> Cluster:
@@ -102,15 +107,20 @@ class _Reader:
         if ("fabric" in root) == ("topology" in root):
             raise root.error_at("fabric", "give either `fabric` or `topology`")
         switch = self._switch()
-        host_byte = self._byte(self._part("links"), "host", 80)
+        host_byte = byte_time(self._part("links"), "host", 80)
         if "topology" in root:
             topology, up_byte = Topology.load(self.folder / root.text("topology")), host_byte
         else:
             topology, up_byte = self._fabric(switch, host_byte)
+        hosts, trunks = (self.root.sections(key) if key in self.root else [] for key in ("hosts", "trunks"))
+        topology = read_rates(hosts, trunks, topology)
         links = self._links(host_byte, up_byte)
-        node = self._node(topology)
+        node, peak, mfu = self._node(topology)
         rails = self._rails(links)
-        return Cluster(topology, links, switch, self._nic(), node, self._failures(topology, rails), rails)
+        return Cluster(
+            topology, links, switch, self._nic(), node, read_nodes(hosts, topology, node, peak, mfu),
+            self._failures(topology, rails), rails,
+        )  # fmt: skip
 
     def _part(self, key: str) -> Section | None:
         return self.root.section(key) if key in self.root else None
@@ -131,7 +141,7 @@ class _Reader:
             raise section.error_at("racks", f"{racks * per_rack} hosts: at most {_MOST} are simulated")
         if "oversubscription" in section and "up" in (self._part("links") or ()):
             raise section.error_at("oversubscription", "says the same as `links.up`: give one of them")
-        over = _number(section, "oversubscription", 1.0, 0.01, 1000)
+        over = number_at(section, "oversubscription", 1.0, 0.01, 1000)
         names_by_rack = [[f"r{k}h{at}" for at in range(per_rack)] for k in range(racks)]
         topology = rack_spine(racks=names_by_rack, spines=spines, above=optimizers, slots=switch.slots)
         return topology, max(1, round(host_byte * spines * over / per_rack))
@@ -141,10 +151,10 @@ class _Reader:
         if section is None:
             return LinkModel(host_byte, up_byte)
         section.finish(("host", "up", "latency", "loss", "duplicate", "reorder"))
-        loss, duplicate, reorder = (_number(section, key, 0.0, 0, 1) for key in ("loss", "duplicate", "reorder"))
+        loss, duplicate, reorder = (number_at(section, key, 0.0, 0, 1) for key in ("loss", "duplicate", "reorder"))
         faults = Faults(loss=loss, duplicate=duplicate, reorder=reorder)
-        latency = _quantity(section, "latency", Dimension.TIME, 265_000)
-        return LinkModel(host_byte, self._byte(section, "up", up_byte), round(latency), faults)
+        latency = quantity_at(section, "latency", Dimension.TIME, 265_000)
+        return LinkModel(host_byte, byte_time(section, "up", up_byte), round(latency), faults)
 
     def _rails(self, links: LinkModel) -> tuple[Rail, ...]:
         """Networks beside one another: the cluster's links, but for what each says."""
@@ -156,29 +166,16 @@ class _Reader:
             name = section.text("name")
             if name in found:
                 raise section.error_at("name", f"rail {name!r} is there twice")
-            host_byte = self._byte(section, "host", links.host_byte)
-            latency = round(_quantity(section, "latency", Dimension.TIME, links.latency))
+            host_byte = byte_time(section, "host", links.host_byte)
+            latency = round(quantity_at(section, "latency", Dimension.TIME, links.latency))
             # Between switches a rail has the same share of its hosts' rate as the cluster.
             own = replace(
                 links, host_byte=host_byte, up_byte=max(1, round(links.up_byte * host_byte / links.host_byte)),
                 latency=latency,
             )  # fmt: skip
             by = section.text("by", "switch", ("switch", "ring"))
-            found[name] = Rail(name, by, own, round(_quantity(section, "start", Dimension.TIME, 0)))
+            found[name] = Rail(name, by, own, round(quantity_at(section, "start", Dimension.TIME, 0)))
         return tuple(found.values())
-
-    @staticmethod
-    def _byte(section: Section | None, key: str, default: int) -> int:
-        """The time of a byte at a rate."""
-        if section is None or key not in section:
-            return default
-        rate = _quantity(section, key, Dimension.BIT_RATE, 0)
-        picos = 8 * PICOS_PER_SECOND / rate if rate > 0 else 0
-        if picos < 1 or abs(picos - round(picos)) > 1e-9:
-            raise section.error_at(
-                key, "give a rate at which a byte takes whole picoseconds, as 25, 100, 400 or 800gbps"
-            )
-        return round(picos)
 
     def _switch(self) -> SwitchModel:
         section = self._part("switch")
@@ -192,12 +189,12 @@ class _Reader:
         slots = section.integer("slots", default.slots, 1, 1 << 20)
         if slots & (slots - 1):
             raise section.error_at("slots", f"{slots} is not a power of two")
-        rate = _quantity(section, "pps", Dimension.FRAME_RATE, 0)
+        rate = quantity_at(section, "pps", Dimension.FRAME_RATE, 0)
         made = SwitchModel(
-            round(_quantity(section, "pipeline", Dimension.TIME, default.pipeline)),
-            round(_quantity(section, "queue", Dimension.SIZE, default.queue_bytes)),
+            round(quantity_at(section, "pipeline", Dimension.TIME, default.pipeline)),
+            round(quantity_at(section, "queue", Dimension.SIZE, default.queue_bytes)),
             round(PICOS_PER_SECOND / rate) if rate else 0,
-            round(_quantity(section, "sram", Dimension.SIZE, default.sram_bytes)),
+            round(quantity_at(section, "sram", Dimension.SIZE, default.sram_bytes)),
             lanes, slots, section.integer("max_workers", default.max_workers, 1, 4096),
         )  # fmt: skip
         try:
@@ -206,27 +203,30 @@ class _Reader:
             raise section.error_at("slots", str(error)) from None
         return made
 
-    def _node(self, topology: Topology) -> Node:
+    def _node(self, topology: Topology) -> tuple[Node, float, float]:
+        """What hosts are; the peak of their GPUs, and the share of that which they do."""
         section = self._part("node")
         default = Node()
         if section is None:
-            return default
+            return default, _PEAK, _MFU
         section.finish(("gpus", "scale_up", "memory", "peak", "mfu", "straggle", "slow", "proxy_link", "proxy_ring"))
-        flops = _quantity(section, "peak", Dimension.FLOPS, 125e12) * _number(section, "mfu", 0.5, 0.001, 1)
+        peak, mfu = quantity_at(section, "peak", Dimension.FLOPS, _PEAK), number_at(section, "mfu", _MFU, 0.001, 1)
         slow = {}
         if "slow" in section:
             below = section.section("slow")
             for host in below:
                 if host not in topology.hosts:
-                    raise below.error_at(host, f"no host {host!r}; there are {_some(list(topology.hosts))}")
-                slow[host] = _number(below, host, 1.0, 0.01, 1000)
-        return Node(
+                    raise below.error_at(host, f"no host {host!r}; there are {some(list(topology.hosts))}")
+                slow[host] = number_at(below, host, 1.0, 0.01, 1000)
+        node = Node(
             section.integer("gpus", default.gpus, 1, 64),
-            _quantity(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
-            _quantity(section, "memory", Dimension.SIZE, default.memory), flops,
-            Straggle(_number(section, "straggle", 0.0, 0, 5), slow),
-            *(_quantity(section, key, Dimension.BYTE_RATE, default.proxy_link) for key in ("proxy_link", "proxy_ring")),
+            quantity_at(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
+            quantity_at(section, "memory", Dimension.SIZE, default.memory), peak * mfu,
+            Straggle(number_at(section, "straggle", 0.0, 0, 5), slow),
+            quantity_at(section, "proxy_link", Dimension.BYTE_RATE, default.proxy_link),
+            quantity_at(section, "proxy_ring", Dimension.BYTE_RATE, default.proxy_ring),
         )  # fmt: skip
+        return node, peak, mfu
 
     def _nic(self) -> NicModel | ProgramModel:
         section = self._part("nic")
@@ -236,17 +236,17 @@ class _Reader:
             section.finish(("model", "receive", "frame", "ring"))
             program = ProgramModel()
             return ProgramModel(
-                round(_quantity(section, "receive", Dimension.TIME, program.receive)),
-                round(_quantity(section, "frame", Dimension.TIME, program.frame)),
-                round(_quantity(section, "ring", Dimension.SIZE, program.ring_bytes)),
+                round(quantity_at(section, "receive", Dimension.TIME, program.receive)),
+                round(quantity_at(section, "frame", Dimension.TIME, program.frame)),
+                round(quantity_at(section, "ring", Dimension.SIZE, program.ring_bytes)),
             )
         section.finish(("model", "push", "pull", "respond", "fifo"))
         default = NicModel()
         times = {
-            key: round(_quantity(section, key, Dimension.TIME, getattr(default, key)))
+            key: round(quantity_at(section, key, Dimension.TIME, getattr(default, key)))
             for key in ("push", "pull", "respond")
         }
-        return NicModel(**times, fifo_bytes=round(_quantity(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
+        return NicModel(**times, fifo_bytes=round(quantity_at(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
 
     def _failures(self, topology: Topology, rails: tuple[Rail, ...]) -> tuple[Failure, ...]:
         if "failures" not in self.root:
@@ -260,36 +260,10 @@ class _Reader:
                 what, list(topology.hosts)
             )
             if name not in there:
-                raise section.error_at("name", f"no such {what}; there are {_some(there)}")
-            at = round(_quantity(section, "at", Dimension.TIME, None))
-            until = round(_quantity(section, "until", Dimension.TIME, None)) if "until" in section else None
+                raise section.error_at("name", f"no such {what}; there are {some(there)}")
+            at = round(quantity_at(section, "at", Dimension.TIME, None))
+            until = round(quantity_at(section, "until", Dimension.TIME, None)) if "until" in section else None
             if until is not None and until <= at:
                 raise section.error_at("until", "comes before it fails")
             found.append(Failure(what, name, at, until))
         return tuple(found)
-
-
-def _quantity(section: Section, key: str, dimension: Dimension, default: float | None) -> float:
-    if key not in section and default is not None:
-        return default
-    try:
-        return quantity(section.text(key), dimension)
-    except ValueError as error:
-        raise section.error_at(key, str(error)) from None
-
-
-def _number(section: Section, key: str, default: float, low: float, high: float) -> float:
-    if key not in section:
-        return default
-    text = section.text(key)
-    try:
-        value = float(text)
-    except ValueError:
-        raise section.error_at(key, f"{text} is not a number") from None
-    if not low <= value <= high:
-        raise section.error_at(key, f"{text} is not between {low:g} and {high:g}")
-    return value
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

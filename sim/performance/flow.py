@@ -42,13 +42,15 @@ class FlowModel:
     @classmethod
     def of(cls, cluster: Cluster) -> FlowModel:
         """The lines of a cluster."""
-        topology, links = cluster.topology, cluster.links
+        topology = cluster.topology
         up = {name: at for at, name in enumerate(topology.hosts)}
         down = {name: len(up) + at for at, name in enumerate(topology.hosts)}
         ends = [end for link in topology.links for end in (link.a, link.b)]
         between = {(end.switch, end.port): 2 * len(up) + at for at, end in enumerate(ends)}
-        bytes_of = [PICOS_PER_SECOND / links.host_byte] * (2 * len(up)) + [PICOS_PER_SECOND / links.up_byte] * len(ends)
-        return cls(cluster, np.array(bytes_of), up, down, between)
+        of_hosts = [cluster.host_byte(name) for name in topology.hosts]
+        of_trunks = [cluster.trunk_byte(link) for link in topology.links for _ in (link.a, link.b)]
+        picos = np.array([*of_hosts, *of_hosts, *of_trunks], float)
+        return cls(cluster, PICOS_PER_SECOND / picos, up, down, between)
 
     def upwards(self, tree: Sequence[Branch], hosts: Sequence[str]) -> list[int]:
         """The lines of a tree from these hosts to its top."""
@@ -60,12 +62,15 @@ class FlowModel:
         lines = [self.down[host] for host in hosts]
         return lines + [self.between[b.parent.switch, b.parent.port] for b in tree if b.parent]
 
-    def latency(self, switches: int, payload: int) -> float:
-        """Seconds of a message's first frame through so many switches, NICs at both ends included."""
+    def latency(self, switches: int, payload: int, hosts: Sequence[str]) -> float:
+        """Seconds of a message's first frame through so many switches, NICs at both ends included.
+
+        Frames take as long on every line as on the slowest of these hosts'.
+        """
         nic, links = self.cluster.nic, self.cluster.links
         if isinstance(nic, ProgramModel):
             raise PerformanceError("flow mode knows no endpoints in software: use --mode frame")
-        frame = (frame_bytes(payload) - GAP) * links.host_byte
+        frame = (frame_bytes(payload) - GAP) * self.cluster.host_byte(*hosts)
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
         return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND
 
@@ -96,7 +101,8 @@ def _allreduce(model: FlowModel, workers: Sequence[str], size: int) -> float:
     tree = sums_tree(model.cluster, workers, None)
     payload = model.cluster.switch.vector_bytes
     lines = (*model.upwards(tree, workers), *model.downwards(tree, workers))
-    return model.seconds([Flow(lines, on_wire(size, payload))], model.latency(2 * _depth(tree) - 1, payload), payload)
+    latency = model.latency(2 * _depth(tree) - 1, payload, workers)
+    return model.seconds([Flow(lines, on_wire(size, payload))], latency, payload)
 
 
 def _luwu(model: FlowModel, workers: Sequence[str], size: int) -> float:
@@ -104,7 +110,7 @@ def _luwu(model: FlowModel, workers: Sequence[str], size: int) -> float:
         raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
     tree = sums_tree(model.cluster, workers, "opt")
     payload = model.cluster.switch.vector_bytes
-    bytes_, latency = on_wire(size, payload), model.latency(_depth(tree), payload)
+    bytes_, latency = on_wire(size, payload), model.latency(_depth(tree), payload, [*workers, "opt"])
     up = Flow((*model.upwards(tree, workers), model.down["opt"]), bytes_)
     down = Flow((*model.downwards(tree, workers), model.up["opt"]), bytes_)
     return model.seconds([up], latency, payload) + model.seconds([down], latency, payload)
@@ -123,7 +129,9 @@ def _ring(model: FlowModel, workers: Sequence[str], size: int) -> float:
     ]
     takes = chunk / fair_rates(flows, model.capacity)
     first = frame_bytes(PAYLOAD) / chunk
-    latency = np.array([model.latency(len(tree), PAYLOAD) for tree in trees]) - takes * first
+    ways = [(host, workers[(at + 1) % count]) for at, host in enumerate(workers)]
+    latency = np.array([model.latency(len(tree), PAYLOAD, way) for tree, way in zip(trees, ways, strict=True)])
+    latency -= takes * first
     free = np.zeros(count)
     has = np.zeros(count)
     for _ in range(2 * (count - 1)):

@@ -34,6 +34,8 @@ def check_fold(kind: str, cluster: Cluster) -> None:
         raise PerformanceError("hosts with faults or failures do not behave alike: use --mode frame")
     if isinstance(cluster.nic, ProgramModel):
         raise PerformanceError("endpoints in software have timers of their own: use --mode frame")
+    if not cluster.alike:
+        raise PerformanceError("hosts or links that differ do not behave alike: use --mode frame or flow")
     if straggle.sigma or straggle.slow:
         raise PerformanceError("stragglers do not behave like the others: use --mode frame or flow")
 

@@ -86,7 +86,7 @@ def all_reduce_seconds(cluster: Cluster) -> float:
             "give a `fabric` of kind one-switch"
         )
     links = cluster.links
-    frame = frame_bytes(BANKS * LANE_BYTES) * links.host_byte
+    frame = frame_bytes(BANKS * LANE_BYTES) * cluster.host_byte(*workers)
     return (2 * (frame + links.latency) + cluster.switch.pipeline) / PICOS_PER_SECOND
 
 

@@ -60,7 +60,7 @@ class Network:
         self.cluster = cluster
         self.topology = cluster.topology
         self.simulation = simulation or Simulation(seed)
-        self._lines: list[int] = []
+        self._lines: dict[int, int] = {}  # line -> the time of a byte
         self.switches = {
             name: self.simulation.add_switch(pipeline=cluster.switch.pipeline, frame=cluster.switch.frame)
             for name in self.topology.switches
@@ -69,12 +69,14 @@ class Network:
         self.host_lines: dict[str, tuple[int, int]] = {}
         self.switch_lines: dict[tuple[str, int], int] = {}
         for name, host in self.topology.hosts.items():
-            down = self._line(cluster.links.host_byte, cluster.switch.queue_bytes)
-            self.host_lines[name] = (self._line(cluster.links.host_byte, 0), down)
+            byte = cluster.host_byte(name)
+            down = self._line(byte, cluster.switch.queue_bytes)
+            self.host_lines[name] = (self._line(byte, 0), down)
             self.switch_lines[host.link.switch, host.link.port] = down
         for link in self.topology.links:
+            byte = cluster.trunk_byte(link)
             for end in (link.a, link.b):
-                self.switch_lines[end.switch, end.port] = self._line(cluster.links.up_byte, cluster.switch.queue_bytes)
+                self.switch_lines[end.switch, end.port] = self._line(byte, cluster.switch.queue_bytes)
         self.members: dict[int, tuple[str, int]] = {}
         self._identities = 0
         self._adding: list[int] = []  # branches with slots
@@ -85,15 +87,12 @@ class Network:
 
     def busiest(self, lines: Sequence[Mapping[str, Any]], now: int) -> float:
         """The largest share of the time until `now` that a line was busy."""
-        hosts = {line for pair in self.host_lines.values() for line in pair}
-        links = self.cluster.links
 
-        def busy(at: int, line: Mapping[str, Any]) -> float:
+        def busy(byte: int, line: Mapping[str, Any]) -> float:
             frames = sum(line["frames"].values())
-            byte = links.host_byte if at in hosts else links.up_byte
             return float((line["bytes"] + GAP_BYTES * frames) * byte / now)
 
-        return max(busy(at, line) for at, line in zip(self._lines, lines, strict=True))
+        return max(busy(byte, line) for byte, line in zip(self._lines.values(), lines, strict=True))
 
     def slots_used(self) -> dict[str, float]:
         """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for a worker; the worst."""
@@ -161,11 +160,14 @@ class Network:
     def _line(self, byte: int, queue_bytes: int) -> int:
         links = self.cluster.links
         line = self.simulation.add_line(byte=byte, latency=links.latency, queue_bytes=queue_bytes, faults=links.faults)
-        self._lines.append(line)
+        self._lines[line] = byte
         return line
 
-    def _timers(self, shape: _Shape) -> Timers:
-        """The timers of a NIC as the co-simulation sets them, for the rate of host links."""
+    def _timers(self, shape: _Shape, hosts: Sequence[str]) -> Timers:
+        """The timers of a NIC as the co-simulation sets them, for the slowest line of the stream's.
+
+        Where others are faster, a whole window may wait in front of that line: no timeout is shorter than that takes.
+        """
         parents = {branch.switch: branch.parent for branch in shape.tree}
         depth = 0
         for parent in parents.values():
@@ -174,13 +176,18 @@ class Network:
                 hops, at = hops + 1, parents[at.switch]
             depth = max(depth, hops)
         links = self.cluster.links
-        frame = frame_bytes(shape.payload) * links.host_byte
+        ports = [branch.parent for branch in shape.tree if branch.parent]
+        lines = {self._lines[self.switch_lines[port.switch, port.port]] for port in ports}
+        lines |= {self.cluster.host_byte(host) for host in hosts}
+        frame = frame_bytes(shape.payload) * max(lines)
         way = (depth + 1) * (links.latency + frame) + depth * self.cluster.switch.pipeline
         least = self.cluster.nic.least_rto if isinstance(self.cluster.nic, NicModel) else 0
+        if min(lines) < max(lines):
+            least = max(least, 2 * shape.window * frame)
         return Timers.of(frame=frame, way=way, slots=shape.slots, least_rto=least)
 
     def _stream(self, shape: _Shape, workers: Sequence[str], root: str | None) -> Stream:
-        timers = self._timers(shape)
+        timers = self._timers(shape, [*workers, root] if root else workers)
         sums = shape.mode is not Mode.BCAST
         part = _BOTH if root is None else _SENDS if sums else _RECEIVES
         members = {name: self._member(name, shape, timers, part, wid) for wid, name in enumerate(workers)}

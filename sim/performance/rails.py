@@ -37,6 +37,9 @@ def rail_clusters(cluster: Cluster) -> list[Cluster]:
             f"{NEZHA} needs 1 to {MOST_RAILS} rails, the cluster file's `rails` has {len(cluster.rails)}: give a list, "
             "as [{name: a, host: 100gbps}, {name: b, host: 25gbps, by: ring}]"
         )
+    topology = cluster.topology
+    if any(host.rate for host in topology.hosts.values()) or any(link.rate for link in topology.links):
+        raise PerformanceError("hosts and links have the rates of their `rails`: give no others")
     return [replace(cluster, links=rail.links) for rail in cluster.rails]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.sim.performance.baselines import Ends
-from catchment.sim.performance.cluster import Cluster, Node
+from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.collectives import COLLECTIVES, SWITCHML_HOST
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.failures import schedule_failures
@@ -121,7 +121,7 @@ def simulate(
     workload = Workload()
     settled = workload.add(Action.DELAY, amount=SETTLED)
     ready: Ends = [[settled] for _ in workers]
-    computing = compute_times(cluster.node, workers, rounds, seed)
+    computing = compute_times(cluster, workers, rounds, seed)
     spans = []
     for times in computing:
         starts = ready
@@ -195,12 +195,13 @@ def workers_of(cluster: Cluster) -> list[str]:
     return [name for name in cluster.hosts if not name.startswith("opt")]
 
 
-def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int) -> Times:
-    """How long each worker computes in each round, in ps: (rounds, workers)."""
+def compute_times(cluster: Cluster, workers: Sequence[str], rounds: Rounds, seed: int) -> Times:
+    """How long each worker computes in each round, in ps: (rounds, workers); half as fast, twice as long."""
     numbers = np.random.Generator(np.random.Philox(key=seed))
-    straggle = node.straggle
+    straggle = cluster.node.straggle
     factors = np.exp(straggle.sigma * numbers.standard_normal((rounds.count, len(workers))))
     slow = np.array([straggle.slow.get(name, 1.0) for name in workers])
+    slow *= [cluster.node.flops / cluster.node_of(name).flops for name in workers]
     times: Times = rounds.compute * factors * slow
     return times
 
@@ -234,7 +235,7 @@ def estimate(kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1) -> O
         seconds = nezha_seconds(cluster, workers, rounds)
     else:
         seconds = flow_seconds(kind, cluster, workers, rounds.size)
-    computing = compute_times(cluster.node, workers, rounds, seed)
+    computing = compute_times(cluster, workers, rounds, seed)
     return Outcome.of(computing.max(axis=1) + seconds * PICOS_PER_SECOND, computing, None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,11 @@ def _node(task: Task) -> Any:
     return node
 
 
-def read_traces(folder: Path, flops: float) -> list[Trace]:
-    """Read the traces of a folder, by rank; `flops`: of a rank, for computations that only say their operations.
+def read_traces(folder: Path, flops: Sequence[float]) -> list[Trace]:
+    """Read the traces of a folder, by rank.
+
+    Args:
+        flops: of each rank, for computations that only say their operations; further ranks are as the last one.
 
     Raises:
         PerformanceError: there are none, a file is cut or wrong, or a graph cannot be carried out; the
@@ -85,7 +88,7 @@ def read_traces(folder: Path, flops: float) -> list[Trace]:
     if missing := set(range(len(found))) - set(found):
         raise PerformanceError(f"{folder} has {len(found)} traces, and none of rank {min(missing)}")
     beside = _group_file(folder / _GROUP_FILE)
-    return [read_trace(found[rank], rank, flops, beside) for rank in range(len(found))]
+    return [read_trace(found[rank], rank, flops[min(rank, len(flops) - 1)], beside) for rank in range(len(found))]
 
 
 def read_trace(path: Path, rank: int, flops: float, groups: Groups | None = None) -> Trace:

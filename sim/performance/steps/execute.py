@@ -53,8 +53,11 @@ class _Execution:
                     self._followers[trace.rank, other].append(task)
         self._queues: dict[tuple[int, str], deque[Task]] = defaultdict(deque)
         self._busy: set[tuple[int, str]] = set()
+        self._everybody = stands_for or tuple(sorted(self._traces))
+        self._groups: dict[tuple[int, str], tuple[int, tuple[int, ...]]] = {}
+        self._numbers: dict[tuple[int, ...], int] = {}
         self._met: dict[tuple[int, str], int] = defaultdict(int)
-        self._meetings: dict[tuple[str, tuple[int, ...], int], _Meeting] = defaultdict(_Meeting)
+        self._meetings: dict[tuple[str, int, int], _Meeting] = defaultdict(_Meeting)
         self._events: list[tuple[float, int, int, Task, float]] = []
         self._count = 0
         self.spans: list[Span] = []
@@ -90,10 +93,10 @@ class _Execution:
             slower = self._slower.get(rank, 1.0) if task.kind is Kind.COMPUTE else 1.0
             self._end_at(rank, task, now, now + 1e-6 * task.micros * slower)
             return
-        ranks = self._ranks(rank, task)
+        group, ranks = self._group(rank, task.group)
         number = self._met[rank, task.group]
         self._met[rank, task.group] += 1
-        meeting = self._meetings[task.group, ranks, number]
+        meeting = self._meetings[task.group, group, number]
         meeting.there.append((rank, task, now))
         expected = 1 if self._stands_for else len(ranks)
         if len(meeting.there) < expected:
@@ -101,12 +104,15 @@ class _Execution:
         takes = self._seconds(task.collective, ranks, max(one.size for _, one, _ in meeting.there))
         for member, one, came in meeting.there:
             self._end_at(member, one, came, now + takes)
-        del self._meetings[task.group, ranks, number]
+        del self._meetings[task.group, group, number]
 
-    def _ranks(self, rank: int, task: Task) -> tuple[int, ...]:
-        if task.group:
-            return self._traces[rank].groups[task.group]
-        return self._stands_for or tuple(sorted(self._traces))
+    def _group(self, rank: int, name: str) -> tuple[int, tuple[int, ...]]:
+        """A number for the ranks of a group as this rank has it, and the ranks."""
+        key = (rank, name)
+        if key not in self._groups:
+            ranks = self._traces[rank].groups[name] if name else self._everybody
+            self._groups[key] = self._numbers.setdefault(ranks, len(self._numbers)), ranks
+        return self._groups[key]
 
     def _end_at(self, rank: int, task: Task, began: float, ended: float) -> None:
         self._count += 1
@@ -121,9 +127,10 @@ class _Execution:
         self._begin(rank, self._stream(rank, task), now)
 
     def _complain(self) -> None:
-        for (_, ranks, _), meeting in self._meetings.items():
+        for meeting in self._meetings.values():
             there = {rank for rank, _, _ in meeting.there}
             rank, task, _ = meeting.there[0]
+            _, ranks = self._group(rank, task.group)
             missing = sorted(set(ranks) - there)
             raise PerformanceError(
                 f"rank {rank}: node {task.number} ({task.name}) waits for rank {missing[0]}, which does not take part: "

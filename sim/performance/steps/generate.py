@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from catchment.host.proxy.dual import DualCosts, DualPlan, dual_plan
-from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.cluster import Cluster, Node
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.run import workers_of
 from catchment.sim.performance.steps.graph import Builder, Collective, Trace
+from catchment.sim.performance.steps.ranks import partition_group, rank_count, rank_nodes
 from catchment.sim.performance.steps.transformer import HALF, STATES, Transformer
 
 _MEMORY_RATE = 1.5e12
@@ -35,18 +36,20 @@ class Step:
             raise PerformanceError("a step needs a micro-step, and a partition group a rank")
 
 
-def _passes(cluster: Cluster, model: Transformer) -> tuple[float, float]:
-    """Seconds of a layer's forward and backward pass."""
-    return model.forward_flops / cluster.node.flops, model.backward_flops / cluster.node.flops
+def _passes(node: Node, model: Transformer) -> tuple[float, float]:
+    """Seconds of a layer's forward and backward pass on a node's GPU."""
+    return model.forward_flops / node.flops, model.backward_flops / node.flops
 
 
 def _check_memory(cluster: Cluster, model: Transformer, states: float, what: str) -> None:
     needed = states + model.activation_bytes + 4 * model.layer_bytes
-    if needed > cluster.node.memory:
+    host = min(workers_of(cluster), key=lambda name: cluster.node_of(name).memory)
+    memory = cluster.node_of(host).memory
+    if needed > memory:
         gib = 2**30
         raise PerformanceError(
             f"{what} of {model.parameters / 1e9:.1f} billion parameters needs {needed / gib:.1f} GiB a GPU, "
-            f"{(needed - cluster.node.memory) / gib:.1f} more than `node.memory`"
+            f"{(needed - memory) / gib:.1f} more than the `memory` of {host}"
         )
 
 
@@ -54,7 +57,7 @@ def ddp(cluster: Cluster, step: Step, rank: int) -> Trace:
     """Every rank has all states; a layer's gradients are all-reduced while earlier layers go backward."""
     model = step.model
     _check_memory(cluster, model, STATES * model.parameters, "data parallelism")
-    forward, backward = _passes(cluster, model)
+    forward, backward = _passes(rank_nodes(cluster)[rank], model)
     tasks, sums = Builder(), []
     last: tuple[int, ...] = ()
     for micro in range(step.micro_steps):
@@ -71,11 +74,11 @@ def ddp(cluster: Cluster, step: Step, rank: int) -> Trace:
 def _sharded(cluster: Cluster, step: Step, rank: int, size: int) -> Trace:
     """Layers are gathered before each pass and gradients scattered behind it, in a group; then summed across groups."""
     model, count = step.model, rank_count(cluster)
-    ranks = tuple(range(rank // size * size, rank // size * size + size))
+    ranks = partition_group(rank, size)
     across = tuple(range(rank % size, count, size))
     group, replicas = f"partition{rank // size}", f"replicas{rank % size}"
     _check_memory(cluster, model, STATES * model.parameters / len(ranks), f"states in groups of {len(ranks)}")
-    forward, backward = _passes(cluster, model)
+    forward, backward = _passes(rank_nodes(cluster)[rank], model)
     tasks, scattered = Builder(), []
     last: tuple[int, ...] = ()
     for _ in range(step.micro_steps):
@@ -122,7 +125,7 @@ def luwu(cluster: Cluster, step: Step, rank: int) -> Trace:
     if "opt" not in cluster.topology.hosts:
         raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
     _check_memory(cluster, model, 0, "LuWu")
-    forward, backward = _passes(cluster, model)
+    forward, backward = _passes(rank_nodes(cluster)[rank], model)
     tasks = Builder()
     last: tuple[int, ...] = ()
     for _ in range(step.micro_steps):
@@ -142,10 +145,10 @@ def luwu(cluster: Cluster, step: Step, rank: int) -> Trace:
 
 def coarse(cluster: Cluster, step: Step, rank: int) -> Trace:
     """COARSE: the last layers' gradients go to parameter proxies during backward, the first layers' are all-reduced."""
-    model, node = step.model, cluster.node
+    model, node = step.model, rank_nodes(cluster)[rank]
     _check_memory(cluster, model, 2 * HALF * model.parameters, "COARSE")
     plan = coarse_plan(cluster, step)
-    forward, backward = _passes(cluster, model)
+    forward, backward = _passes(rank_nodes(cluster)[rank], model)
     size = model.layer_bytes
     count = rank_count(cluster)
     tasks = Builder()
@@ -172,21 +175,22 @@ def coarse(cluster: Cluster, step: Step, rank: int) -> Trace:
 def coarse_plan(cluster: Cluster, step: Step) -> DualPlan:
     """Which layers go to proxies, by the project's own plan for these links (docs/explanation/coarse.md).
 
+    All ranks have one plan, that of the slowest GPU and links.
+
     Raises:
         PerformanceError: fewer than two ranks.
     """
-    count, model, node = rank_count(cluster), step.model, cluster.node
+    count, model = rank_count(cluster), step.model
+    nodes = rank_nodes(cluster)
+    node = min(nodes, key=lambda each: each.flops)
     if count < 2:
         raise PerformanceError("COARSE needs two ranks: there is nothing to synchronize")
-    forward, backward = (seconds * model.layers * step.micro_steps for seconds in _passes(cluster, model))
-    among = node.scale_up if len(workers_of(cluster)) == 1 else PICOS_PER_SECOND / cluster.links.host_byte
-    costs = DualCosts(forward, backward, count, among, node.proxy_ring, node.proxy_link)
+    forward, backward = (seconds * model.layers * step.micro_steps for seconds in _passes(node, model))
+    workers = workers_of(cluster)
+    among = node.scale_up if len(workers) == 1 else PICOS_PER_SECOND / cluster.host_byte(*workers)
+    ring, link = (min(getattr(each, key) for each in nodes) for key in ("proxy_ring", "proxy_link"))
+    costs = DualCosts(forward, backward, count, among, ring, link)
     return dual_plan([model.layer_bytes] * model.layers, costs)
-
-
-def rank_count(cluster: Cluster) -> int:
-    """GPUs of all workers."""
-    return len(workers_of(cluster)) * cluster.node.gpus
 
 
 GENERATORS: dict[str, Callable[[Cluster, Step, int], Trace]] = {

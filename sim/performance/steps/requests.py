@@ -16,6 +16,7 @@ from catchment.sim.performance.steps.chakra import read_traces
 from catchment.sim.performance.steps.execute import Span
 from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Trace
+from catchment.sim.performance.steps.ranks import rank_count, rank_nodes
 from catchment.sim.performance.steps.run import StepOutcome, run_step
 from catchment.sim.performance.steps.scaling import one_for_all
 
@@ -77,13 +78,15 @@ class StepRequest:
         if (self.system == ET) != (self.et is not None):
             raise PerformanceError("traces are simulated with `et --et FOLDER`")
         if self.et is not None:
-            read = read_traces(self.et, cluster.node.flops)
+            read = read_traces(self.et, [node.flops for node in rank_nodes(cluster)])
             return [one_for_all(read)] if self.scale else read
         if self.scale:
             raise PerformanceError("--scale is for the traces of --et")
         if self.system not in GENERATORS:
             raise PerformanceError(f"no system {self.system!r}; there are {', '.join(GENERATORS)}, and {ET}")
-        return [GENERATORS[self.system](cluster, self.step, 0)]
+        # Where ranks differ, no one of them can stand for all.
+        ranks = range(1 if cluster.alike else rank_count(cluster))
+        return [GENERATORS[self.system](cluster, self.step, rank) for rank in ranks]
 
     def run(self) -> tuple[StepOutcome, list[Span]]:
         """Simulate it: what it gave, and what ran when."""

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.run import check_flow, workers_of
+from catchment.sim.performance.run import check_flow
 from catchment.sim.performance.steps.execute import Span, execute
 from catchment.sim.performance.steps.graph import Kind, Trace
+from catchment.sim.performance.steps.ranks import rank_hosts
 from catchment.sim.performance.steps.times import CollectiveTimes
 
 
@@ -62,10 +63,9 @@ def run_step(
 
 def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:
     numbers = np.random.Generator(np.random.Philox(key=seed))
-    straggle, gpus = cluster.node.straggle, cluster.node.gpus
+    straggle = cluster.node.straggle
     drawn = np.exp(straggle.sigma * numbers.standard_normal(ranks))
-    hosts = workers_of(cluster)
-    slow = np.array([straggle.slow.get(hosts[rank // gpus], 1.0) for rank in range(ranks)])
+    slow = np.array([straggle.slow.get(host, 1.0) for host in rank_hosts(cluster)])
     factors: NDArray[np.float64] = drawn * slow
     return factors
 

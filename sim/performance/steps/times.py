@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.flow import FLOWS, FlowModel, on_wire
-from catchment.sim.performance.run import workers_of
+from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.steps.graph import Collective
+from catchment.sim.performance.steps.ranks import rank_hosts
 
 _HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.REDUCE_SCATTER_BLOCK)
 _TO_OR_FROM_ONE = (Collective.REDUCE, Collective.BROADCAST, Collective.GATHER, Collective.SCATTER)
@@ -16,7 +18,7 @@ _TO_OR_FROM_ONE = (Collective.REDUCE, Collective.BROADCAST, Collective.GATHER, C
 
 @dataclass(slots=True)
 class CollectiveTimes:
-    """Times of collectives; rank r is GPU r mod `gpus` of worker r / `gpus`.
+    """Times of collectives of ranks.
 
     Attributes:
         allreduce: "allreduce", sums in switches, or "ring".
@@ -25,19 +27,19 @@ class CollectiveTimes:
     cluster: Cluster
     allreduce: str = "allreduce"
     _model: FlowModel = field(init=False)
-    _workers: list[str] = field(init=False)
+    _hosts: tuple[str, ...] = field(init=False)
     _known: dict[tuple[Collective, tuple[int, ...], int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.allreduce not in ("allreduce", "ring"):
             raise PerformanceError(f"an all-reduce by {self.allreduce!r}: allreduce (sums in switches) or ring")
         self._model = FlowModel.of(self.cluster)
-        self._workers = workers_of(self.cluster)
+        self._hosts = rank_hosts(self.cluster)
 
     @property
     def ranks(self) -> int:
         """How many ranks the cluster has."""
-        return len(self._workers) * self.cluster.node.gpus
+        return len(self._hosts)
 
     def seconds(self, what: Collective, ranks: tuple[int, ...], size: int) -> float:
         """The time of one.
@@ -51,13 +53,13 @@ class CollectiveTimes:
         return self._known[key]
 
     def _of(self, what: Collective, ranks: tuple[int, ...], size: int) -> float:
-        gpus = self.cluster.node.gpus
         if ranks and max(ranks) >= self.ranks:
-            raise PerformanceError(f"rank {max(ranks)}: the cluster has {self.ranks}, {gpus} a node")
-        nodes = [self._workers[at] for at in dict.fromkeys(rank // gpus for rank in ranks)]
-        inside = max(1, len(ranks) // len(nodes)) if nodes else 1
+            raise PerformanceError(f"rank {max(ranks)}: the cluster has {self.ranks}")
+        inside = Counter(self._hosts[rank] for rank in ranks)
+        nodes = list(inside)
         passes = 2 if what is Collective.ALL_REDUCE else 1
-        local = passes * (inside - 1) / inside * size / self.cluster.node.scale_up
+        local = max((passes * (count - 1) / count * size / self.cluster.node_of(name).scale_up
+                     for name, count in inside.items()), default=0.0)  # fmt: skip
         if len(nodes) < 2 and what not in _TO_OR_FROM_ONE:
             return local
         return local + self._between(what, nodes, max(1, size))
@@ -72,4 +74,4 @@ class CollectiveTimes:
         # All-to-all: each node's line carries all but its own part.
         payload = self.cluster.switch.vector_bytes
         share = on_wire(size * (len(nodes) - 1) // len(nodes), payload)
-        return self._model.latency(3, payload) + share * self.cluster.links.host_byte / 1e12
+        return self._model.latency(3, payload, nodes) + share * self.cluster.host_byte(*nodes) / PICOS_PER_SECOND

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.max_min import Flow, completion_time, fair_rates
@@ -52,16 +54,27 @@ def test_a_line_alone_bounds_the_time(rng: random.Random) -> None:
         assert completion_time(shared, capacity) == pytest.approx(sum(f.size for f in flows) / capacity[0])
 
 
+def with_rates(topology: Topology, rng: random.Random) -> Topology:
+    """The same with hosts and links of several rates."""
+    hosts = {name: replace(host, rate=rng.choice([0, 50, 200]) * 10**9) for name, host in topology.hosts.items()}
+    links = tuple(replace(link, rate=rng.choice([0, 50, 400]) * 10**9) for link in topology.links)
+    return replace(topology, hosts=hosts, links=links)
+
+
 @pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
 def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: str, rng: random.Random) -> None:
     for _ in range(3):
         racks = rng.randrange(1, 4)
         hosts = [[f"r{k}h{at}" for at in range(rng.randrange(2, 6))] for k in range(racks)]
         topology = rack_spine(racks=hosts, spines=racks > 1, above=["opt"])
+        if rng.random() < 0.5:
+            topology = with_rates(topology, rng)
         cluster = Cluster(topology, LinkModel(up_byte=rng.choice([20, 80, 160])))
         rounds = Rounds(rng.randrange(1 << 20, 3 << 20))
         frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
-        assert abs(flow / frame - 1) < 0.05, (kind, hosts, cluster.links, rounds)
+        # A ring's hosts of several rates wait for one another's heartbeats.
+        bound = 0.05 if cluster.alike or kind != "ring" else 0.1
+        assert abs(flow / frame - 1) < bound, (kind, hosts, cluster.links, rounds)
 
 
 def test_flow_mode_refuses_what_it_cannot_say() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,11 @@ def random_cluster(rng: random.Random, faults: Faults) -> Cluster:
     racks = rng.choice([1, 1, 2, 3, 5])
     hosts = [[f"r{k}h{at}" for at in range(rng.randrange(1, 6))] for k in range(racks)]
     topology = rack_spine(racks=hosts, spines=rng.randrange(1, 3) if racks > 1 else 0, above=["opt"])
+    if rng.random() < 0.5:
+        rates = {name: rng.choice([0, 25, 50, 400]) * 10**9 for name in topology.hosts}
+        topology = replace(
+            topology, hosts={name: replace(host, rate=rates[name]) for name, host in topology.hosts.items()}
+        )
     return Cluster(topology, LinkModel(faults=faults), SwitchModel(slots=rng.choice([4, 16, 64])))
 
 

@@ -49,7 +49,7 @@ def test_transfers_come_back_from_traces(tmp_path: Path) -> None:
     trace = coarse(cluster_of(4), STEP, 0)
     whole = Trace(0, tuple(replace(task, micros=float(round(task.micros))) for task in trace.tasks))
     write_traces(tmp_path, "step", [trace])
-    assert read_traces(tmp_path, 1e12) == [whole]
+    assert read_traces(tmp_path, [1e12]) == [whole]
 
 
 def test_what_has_no_proxies_to_plan_for_is_refused(tmp_path: Path) -> None:

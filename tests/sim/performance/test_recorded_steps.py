@@ -57,7 +57,7 @@ def test_a_recorded_step_has_every_layer_and_every_byte_of_gradients(tmp_path: P
     assert sum(task.size for task in sums) == 4 * sum(parameter.numel() for parameter in model.parameters())
     assert all(task.micros > 0 for task in trace.tasks if task.kind is Kind.COMPUTE)
     recorder.write(tmp_path)
-    (read,) = read_traces(tmp_path, 1e12)
+    (read,) = read_traces(tmp_path, [1e12])
     assert [(task.name, task.size, task.after) for task in read.tasks] == [
         (task.name, task.size, task.after) for task in trace.tasks
     ]
