@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,13 @@ def take(port: Any, count: int) -> list[bytes]:
     while len(frames) < count and (more := port.receive(PATIENCE)):
         frames += more
     return frames
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for it, a minute at most."""
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends
 
 
 def crosses(one: Any, two: Any) -> bool:
@@ -173,8 +181,7 @@ def test_ports_agree_frame_by_frame_with_those_of_the_switch(
             numbers = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "drops")
             for port in PORTS:
                 # A ring is read a little after it is written.
-                while one.port(port)["rx_packets"] < two.port(port)["rx_packets"]:
-                    pass
+                until(lambda port=port: one.port(port)["rx_packets"] >= two.port(port)["rx_packets"])
                 assert {n: one.port(port)[n] for n in numbers} == {n: two.port(port)[n] for n in numbers}
 
 
@@ -202,11 +209,23 @@ def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rn
         one.send(sent)
         two.send(sent)
         assert take(one, len(sent)) == sent
-        while admin.port(2)["faults_out"]["lost"] < len(sent):
-            pass
+        until(lambda: admin.port(2)["faults_out"]["lost"] >= len(sent))
         admin.set_faults(2, "off")
         one.send(sent)
         assert take(two, len(sent)) == sent  # and in order
+
+
+def test_a_caller_and_the_switch_fill_a_ring_by_turns(launch: Launch, folder: Path) -> None:
+    launch(options=",cells=16,bytes=2112")
+    one, two = inside(folder / "1"), inside(folder / "2")
+    with SwitchAdmin(folder / "admin") as admin:
+        for turn in range(20):
+            assert crosses(one, two)
+            admin.set_faults(2, f"out.dup=1,seed={turn}")
+            sent = b"by-the-switch" + bytes([turn])
+            one.send([sent[:12] + b"\x08\x00" + sent])
+            assert take(two, 2) == [sent[:12] + b"\x08\x00" + sent] * 2
+            admin.set_faults(2, "off")
 
 
 def test_a_receiver_that_does_not_read_keeps_nobody_waiting(launch: Launch, folder: Path, rng: random.Random) -> None:
