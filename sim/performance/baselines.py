@@ -52,12 +52,24 @@ def ring(hops: Sequence[Hop], workload: Workload, size: int, starts: Ends) -> En
     count = len(hops)
     chunk = -(-size // count)
     have = starts
-    for step in range(2 * (count - 1)):
-        arrived = [hop.carry(workload, chunk, have[at]) for at, hop in enumerate(hops)]
+    for _ in range(count - 1):
         # A host adds its own part to what has come, which it must have by then.
-        own = starts if step < count - 1 else [[] for _ in hops]
-        have = [[arrived[at - 1], *own[at]] for at in range(count)]
+        have = [[*come, *own] for come, own in zip(_step(hops, workload, chunk, have), starts, strict=True)]
+    return ring_gather(hops, workload, chunk, have)
+
+
+def ring_gather(hops: Sequence[Hop], workload: Workload, chunk: int, starts: Ends) -> Ends:
+    """All-gather of a chunk of so many bytes of each host; `starts`: what each host waits for."""
+    have = starts
+    for _ in range(len(hops) - 1):
+        have = _step(hops, workload, chunk, have)
     return have
+
+
+def _step(hops: Sequence[Hop], workload: Workload, chunk: int, have: Ends) -> Ends:
+    """Each host passes a chunk on; what each then waits for."""
+    arrived = [hop.carry(workload, chunk, have[at]) for at, hop in enumerate(hops)]
+    return [[arrived[at - 1]] for at in range(len(hops))]
 
 
 @dataclass(frozen=True, slots=True)
