@@ -246,6 +246,7 @@ PYBIND11_MODULE(_machines, module) {
       .def("on_ack", &on_ack)
       .def("on_timeout", &SenderWindow::on_timeout)
       .def("on_missing", &SenderWindow::on_missing)
+      .def("on_late", &SenderWindow::on_late)
       .def_property_readonly("acked", &SenderWindow::acked)
       .def_property_readonly("next", &SenderWindow::next)
       .def_property_readonly("end", &SenderWindow::end)
@@ -293,6 +294,7 @@ PYBIND11_MODULE(_machines, module) {
         return Heartbeat(base, depth, {delay, shortest, longest});
       }))
       .def("on_window", &Heartbeat::on_window)
+      .def("on_round_trip", &Heartbeat::on_round_trip)
       .def("on_message_end", &Heartbeat::on_message_end)
       .def("on_duplicate", &Heartbeat::on_duplicate)
       .def("on_sent", &Heartbeat::on_sent)

@@ -413,3 +413,41 @@ def test_a_frame_that_carries_a_heartbeat_does_not_put_off_the_next_one() -> Non
     beat.on_carried(20, 84)
     assert not beat.due(1), "it was said"
     assert beat.deadline == due
+
+
+def test_heartbeats_of_a_slow_link_are_apart_by_a_share_of_its_round_trip() -> None:
+    """Frames there are further apart than the delay: beside each there would be a heartbeat."""
+    beat = heartbeat()
+    beat.on_round_trip(40_000)
+    beat.on_sent(1, 64, 0)
+    assert beat.deadline == 10_000
+    beat.on_window(2, 64, 100)
+    assert beat.deadline == 5100
+    beat.on_window(17, 64, 100)
+    assert beat.due(100), "a quarter of the window has moved"
+    beat.on_sent(17, 64, 100)
+    beat.on_round_trip(200)
+    beat.on_window(18, 64, 200)
+    assert beat.deadline == 500, "no sooner on a fast link"
+    beat.on_round_trip(10**12)
+    assert beat.deadline == 10_100, "the round trip of a rank that was late holds nothing back"
+    beat.on_sent(18, 64, 20_000_000)
+    assert beat.deadline == 30_000_000
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_was_late_is_not_sent_again_however_acks_return(late: bool) -> None:
+    """Acks return one by one on a slow link, which looks as if what was resent had been lost."""
+    window = _machines.SenderWindow(0, 16, 16)
+    window.queue(16)
+    assert [window.take() for _ in range(16)] == [(seq, False) for seq in range(16)]
+    window.on_timeout()
+    assert window.take() == (0, True)
+    if late:
+        window.on_late()
+    again = []
+    for ack in range(1, 9):
+        window.on_ack(ack, 16)
+        while (taken := window.take()) is not None:
+            again.append(taken[0])
+    assert (again == []) == late

@@ -27,10 +27,11 @@ class LossDetector {
     if (again) repeated_.push_back({seq, count_});
   }
 
-  // Notes that the sum of vector `seq` is here, for the first time.
-  void on_received(Seq seq) {
+  // Notes that the sum of vector `seq` is here, for the first time; whether it left but once.
+  bool on_received(Seq seq) {
     const Left& left = left_[seq & mask_];
     if (!left.again && left.number > newest_) newest_ = left.number;
+    return !left.again;
   }
 
   // Takes the next vector that was lost and is to be sent once more.

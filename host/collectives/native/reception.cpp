@@ -86,6 +86,7 @@ std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
     if (const auto sample = timer_.take_sample()) {
       stats_.round_trips.add(*sample);
       silence_.on_round_trip(*sample);
+      heartbeat_.on_round_trip(silence_.round_trip());
     }
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
@@ -104,7 +105,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
     case Arrival::kOutside:
       return Reject::kWindow;
     case Arrival::kNext:
-      losses_.on_received(header.seq);
+      if (losses_.on_received(header.seq)) window_.on_late();
       consume(header, payload, now);
       consumer_.pass();
       while (consumer_.ready() && !failure_) {

@@ -24,6 +24,8 @@ class SilenceTimer {
     const auto known = static_cast<std::ptrdiff_t>(std::min(samples_, recent_.size()));
     round_trip_ = *std::min_element(recent_.begin(), recent_.begin() + known);
   }
+  // The shortest of the last ones, 0 before the first.
+  Nanos round_trip() const { return round_trip_; }
   // The silence was broken by asking: the next time later.
   void on_asked(Nanos now) {
     after_ = std::min(2 * after_, std::max(kLast, kLastRoundTrips * round_trip_));
@@ -66,7 +68,7 @@ class SilenceTimer {
   Nanos lossy_until_ = 0;
   std::array<Nanos, 8> recent_{};
   std::size_t samples_ = 0;
-  Nanos round_trip_ = 0;  // 0 before the first
+  Nanos round_trip_ = 0;
 };
 
 }  // namespace catchment::host

@@ -3,10 +3,21 @@
 #include <algorithm>
 
 namespace catchment::host {
+namespace {
+
+// Shares of a round trip that a change and the next period wait at least.
+constexpr Nanos kChange = 8;
+constexpr Nanos kPeriod = 4;
+// No link is so slow that credit may be held back for longer.
+constexpr Nanos kLongestDelay = 5'000'000;
+
+}  // namespace
 
 Heartbeat::Heartbeat(Seq base, std::uint32_t depth, HeartbeatTimes times)
     : quarter_(std::max<std::uint32_t>(1, depth / 4)),
       times_(times),
+      delay_(times.delay),
+      shortest_(times.shortest),
       sent_ack_(base),
       sent_credit_(base + depth),
       period_(times.shortest) {}
@@ -21,20 +32,25 @@ void Heartbeat::on_window(Seq ack, Seq credit, Nanos now) {
   if (moved >= quarter_) urgent_ = true;
 }
 
+void Heartbeat::on_round_trip(Nanos round_trip) {
+  delay_ = std::max(times_.delay, std::min(round_trip / kChange, kLongestDelay));
+  shortest_ = std::max(times_.shortest, std::min(round_trip / kPeriod, 2 * kLongestDelay));
+}
+
 Nanos Heartbeat::deadline() const {
   if (urgent_ || (flush_ && changed_)) return 0;
-  return changed_ ? std::min(changed_at_ + times_.delay, periodic_at_) : periodic_at_;
+  return changed_ ? std::min(changed_at_ + delay_, periodic_at_) : periodic_at_;
 }
 
 void Heartbeat::on_sent(Seq ack, Seq credit, Nanos now) {
   const bool moved = ack != sent_ack_ || credit != sent_credit_;
-  period_ = moved ? times_.shortest : std::min(2 * period_, times_.longest);
+  period_ = moved ? shortest_ : std::min(2 * period_, times_.longest);
   periodic_at_ = now + period_;
   said(ack, credit);
 }
 
 void Heartbeat::on_carried(Seq ack, Seq credit) {
-  if (ack != sent_ack_ || credit != sent_credit_) period_ = times_.shortest;
+  if (ack != sent_ack_ || credit != sent_credit_) period_ = shortest_;
   said(ack, credit);
 }
 

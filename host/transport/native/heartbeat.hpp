@@ -3,7 +3,8 @@
 // A heartbeat is due
 //   - at once when a quarter of the window moved since the last one, when a message ended, or when
 //     a duplicate shows that the sender missed the last heartbeat;
-//   - kDelay after anything moved;
+//   - `delay` after anything moved, or an eighth of a round trip, if that is longer: on a slow link
+//     frames are further apart than `delay`, and each would have a heartbeat beside it;
 //   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
 //     switch merges only once it has heard everyone.
 #pragma once
@@ -27,6 +28,8 @@ class Heartbeat {
 
   // Ack or credit may have moved.
   void on_window(Seq ack, Seq credit, Nanos now);
+  // A vector takes so long to come back, at least.
+  void on_round_trip(Nanos round_trip);
   // A message has ended: a heartbeat is due at once if ack or credit is new.
   void on_message_end() { flush_ = true; }
   // A duplicate has come: a heartbeat is due at once even if nothing is new.
@@ -45,6 +48,8 @@ class Heartbeat {
 
   std::uint32_t quarter_;
   HeartbeatTimes times_;
+  Nanos delay_;     // times_.delay, or longer on a slow link
+  Nanos shortest_;  // times_.shortest, or longer on a slow link
   Seq sent_ack_;
   Seq sent_credit_;
   bool changed_ = false;

@@ -51,6 +51,10 @@ class SenderWindow {
   // A receiver lacks `seq` although it holds a later frame: resend that one, once per timeout.
   void on_missing(Seq seq);
 
+  // What was in flight when the timer ran out still comes back unrepeated: it was late, not lost.
+  // Acks that return one by one do not tell these apart; who sees the frames themselves does.
+  void on_late() { burst_ = 0; }
+
   // It is known that `seq` was lost, however often it was sent.
   void resend(Seq seq) {
     if (distance(ma_, seq) < distance(ma_, next_)) schedule(seq);
