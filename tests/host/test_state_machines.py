@@ -451,3 +451,21 @@ def test_what_was_late_is_not_sent_again_however_acks_return(late: bool) -> None
         while (taken := window.take()) is not None:
             again.append(taken[0])
     assert (again == []) == late
+
+
+def test_silence_grows_until_a_round_trip_is_known() -> None:
+    """Ranks that ask for what is still under way fill a slow link with it, and no answer tells how slow it is."""
+    silence = _machines.SilenceTimer()
+    assert not silence.expired(True, 0)
+    now, waits = 0, []
+    for _ in range(12):
+        waits.append(silence.deadline - now)
+        now = silence.deadline
+        assert silence.expired(True, now)
+        silence.on_asked(now)
+        silence.on_sum(now)
+    assert waits[:9] == [1_000_000 << doubled for doubled in range(9)]
+    assert waits[9:] == [500_000_000] * 3
+    silence.on_round_trip(2_000_000)
+    silence.on_sum(now)
+    assert silence.deadline == now + 2_000_000

@@ -28,7 +28,8 @@ class SilenceTimer {
   Nanos round_trip() const { return round_trip_; }
   // The silence was broken by asking: the next time later.
   void on_asked(Nanos now) {
-    after_ = std::min(2 * after_, std::max(kLast, kLastRoundTrips * round_trip_));
+    const Nanos longest = samples_ == 0 ? kLongestFirst : kLastRoundTrips * round_trip_;
+    after_ = std::min(2 * after_, std::max(kLast, longest));
     at_ = now + after_;
   }
 
@@ -52,14 +53,19 @@ class SilenceTimer {
 
   // On a slow link, or one that others use as well, sums are apart, and what is sent again delays
   // them further: what a round trip has not answered yet may still be under way.
-  static constexpr Nanos kLongestFirst = 100'000'000;
+  // Before any round trip is known it may be longer than the silence: then a sum does not shorten
+  // the silence again, else all ranks ask for what is under way, and it never comes. In a tree of
+  // switches every answer goes to all below a leaf.
+  static constexpr Nanos kLongestFirst = 500'000'000;
   static constexpr Nanos kShareIfLossy = 8;
   static constexpr Nanos kLastRoundTrips = 4;
 
   void start(Nanos now) {
     const bool lossy = now < lossy_until_;
-    after_ = std::clamp(lossy ? round_trip_ / kShareIfLossy : round_trip_,
-                        lossy ? kFirstIfLossy : kFirst, kLongestFirst);
+    if (samples_ != 0) {
+      after_ = std::clamp(lossy ? round_trip_ / kShareIfLossy : round_trip_,
+                          lossy ? kFirstIfLossy : kFirst, kLongestFirst);
+    }
     at_ = now + after_;
   }
 
