@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +26,7 @@ MESH = (
     "case_a_groups_own_settings_do_not_lose_the_job",
     "case_a_group_that_a_switch_has_no_room_for_goes_by_gloo",
 )
+STAGES = ("gather.between", "gather.inside", "scatter.inside", "scatter.between", "replicas")
 MICS = ("case_every_group_is_a_job_of_its_own", "case_a_checkpoint_loads_at_another_partition_size")
 CHOSEN = (
     "case_all_reduce_sums_floats",
@@ -187,3 +190,29 @@ def test_a_machine_that_dies_is_named(controlled: ControlledLab, tmp_path: Path)
         assert code == 0, complaint
         for report in json.loads(output.splitlines()[-1])["errors"]:
             assert "w3" in report["error"] or "rank 2" in report["error"], report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_machine_that_dies_in_a_stage_of_a_sharded_training_is_named_by_all(
+    controlled: ControlledLab, stage: str, tmp_path: Path, rng: random.Random
+) -> None:
+    """Two nodes of two ranks, each a host: those that share no group with the victim name it, too."""
+    skip_on(controlled)
+    hosts = ["w0", "w1", "w2", "w3"]
+    victim = rng.randrange(len(hosts))
+    with controlled.job("torch", hosts, root=None, slots=8) as token:
+        commands = {
+            host: [str(CASES / "stage_victim.py"), str(rank), "4", str(tmp_path / "store"), str(victim), stage]
+            for rank, host in enumerate(hosts)
+        }
+        ended = run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts})
+    for rank, host in enumerate(hosts):
+        code, output, complaint = ended[host]
+        if rank == victim:
+            assert code == -signal.SIGKILL, complaint
+            continue
+        assert code == 0, complaint
+        said = json.loads(output.splitlines()[-1])
+        named = f"{hosts[victim]} is lost" in said["error"]  # by the controller, before its rank is missed
+        assert named or said["ranks"] == [victim], said
