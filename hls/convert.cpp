@@ -42,49 +42,105 @@ spread_message:
   }
 }
 
-void quantize(hls::stream<Group>& groups, hls::stream<CutBeat>& m_axis) {
+// A group of elements becomes one of lanes: an integer in each word, and its flags.
+struct CutGroup {
+  Group lanes;
+  ap_uint<kLanes> saturated;
+  ap_uint<kLanes> nonfinite;
+};
+
+void quantize(hls::stream<Group>& groups, hls::stream<CutGroup>& integers) {
   bool more = true;
 quantize_message:
   while (more) {
 #pragma HLS PIPELINE II = 1
     const Group group = groups.read();
-    CutBeat lanes;
-    lanes.data = 0;
-    lanes.keep = 0;
-    lanes.user = 0;
+    CutGroup cut{{0, group.kept, group.last, group.format}, 0, 0};
   quantize_lanes:
     for (int i = 0; i < kLanes; ++i) {
 #pragma HLS UNROLL
       if (group.kept[i] == 0) continue;
       const ap_uint<32> word = group.words.range(32 * i + 31, 32 * i);
       const Lane lane = quantize_lane(word, group.format);
-      lanes.data.range(32 * i + 31, 32 * i) = ap_uint<32>(lane.value);
-      lanes.keep.range(4 * i + 3, 4 * i) = 0xf;
-      lanes.user[kLanes + i] = lane.saturated;
-      lanes.user[i] = lane.nonfinite;
+      cut.lanes.words.range(32 * i + 31, 32 * i) = ap_uint<32>(lane.value);
+      cut.saturated[i] = lane.saturated;
+      cut.nonfinite[i] = lane.nonfinite;
     }
-    lanes.last = group.last;
-    m_axis.write(lanes);
+    integers.write(cut);
     more = group.last == 0;
   }
 }
 
+// A group is a beat of lanes, or half a beat of packed ones, whose odd last half goes alone.  The
+// first of two numbers lies in the high half of its lane.
+void pack_lanes(hls::stream<CutGroup>& integers, hls::stream<CutBeat>& m_axis) {
+  CutBeat beat;
+  bool holding = false;
+  bool more = true;
+pack_message:
+  while (more) {
+#pragma HLS PIPELINE II = 1
+    const CutGroup cut = integers.read();
+    const bool pairs = cut.lanes.format.pairs == 1;
+    if (!holding) {
+      beat.data = 0;
+      beat.keep = 0;
+      beat.user = 0;
+    }
+    const int first = holding ? kLanes : 0;  // element of the beat
+  pack_elements:
+    for (int i = 0; i < kLanes; ++i) {
+#pragma HLS UNROLL
+      if (cut.lanes.kept[i] == 0) continue;
+      const ap_uint<32> word = cut.lanes.words.range(32 * i + 31, 32 * i);
+      const int lane = pairs ? (first + i) / 2 : i;
+      if (pairs) {
+        const int half = 32 * lane + (i % 2 == 0 ? 16 : 0);
+        beat.data.range(half + 15, half) = word.range(15, 0);
+      } else {
+        beat.data.range(32 * lane + 31, 32 * lane) = word;
+      }
+      beat.keep.range(4 * lane + 3, 4 * lane) = 0xf;
+      beat.user[2 * kLanes + first + i] = cut.saturated[i];
+      beat.user[first + i] = cut.nonfinite[i];
+    }
+    beat.last = cut.lanes.last;
+    const bool complete = !pairs || holding || cut.lanes.last == 1;
+    if (complete) m_axis.write(beat);
+    holding = !complete;
+    more = cut.lanes.last == 0;
+  }
+}
+
+// A beat of packed lanes is two groups, the second only if it holds an element.
 void dequantize(hls::stream<FormatBeat>& s_axis, hls::stream<Group>& groups) {
+  FormatBeat lanes;
+  bool second = false;
   bool more = true;
 dequantize_message:
   while (more) {
 #pragma HLS PIPELINE II = 1
-    const FormatBeat lanes = s_axis.read();
-    Group group{0, 0, lanes.last, unpack(lanes.user)};
+    if (!second) lanes = s_axis.read();
+    const Format format = unpack(lanes.user);
+    const bool pairs = format.pairs == 1;
+    const bool finished = second || !pairs || lanes.keep[kBeatBytes / 2] == 0;
+    Group group{0, 0, 0, format};
   dequantize_lanes:
     for (int i = 0; i < kLanes; ++i) {
 #pragma HLS UNROLL
-      const ap_int<32> lane(lanes.data.range(32 * i + 31, 32 * i));
-      group.words.range(32 * i + 31, 32 * i) = dequantize_lane(lane, group.format);
-      group.kept[i] = lanes.keep[4 * i];
+      const int element = i + (second ? kLanes : 0);
+      ap_int<32> lane(lanes.data.range(32 * i + 31, 32 * i));
+      if (pairs) {
+        const int half = 32 * (element / 2) + (i % 2 == 0 ? 16 : 0);
+        lane = ap_int<32>(ap_int<16>(lanes.data.range(half + 15, half))) << 15;
+      }
+      group.words.range(32 * i + 31, 32 * i) = dequantize_lane(lane, format);
+      group.kept[i] = lanes.keep[pairs ? 2 * element : 4 * i];
     }
+    group.last = lanes.last == 1 && finished;
     groups.write(group);
     more = group.last == 0;
+    second = !finished;
   }
 }
 
@@ -133,8 +189,11 @@ void float_to_int(hls::stream<FormatBeat>& s_axis, hls::stream<CutBeat>& m_axis)
 #pragma HLS DATAFLOW
   hls::stream<Group> groups("groups");
 #pragma HLS STREAM variable = groups depth = 2
+  hls::stream<CutGroup> integers("integers");
+#pragma HLS STREAM variable = integers depth = 2
   spread(s_axis, groups);
-  quantize(groups, m_axis);
+  quantize(groups, integers);
+  pack_lanes(integers, m_axis);
 }
 
 void int_to_float(hls::stream<FormatBeat>& s_axis, hls::stream<PlainBeat>& m_axis) {

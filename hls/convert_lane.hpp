@@ -56,15 +56,18 @@ inline Unpacked unpack(ap_uint<32> word, const Format& format) {
   return number;
 }
 
-// q = round_half_even(x * 2^(30 - h - E)), cut to [-2^(30-h), 2^(30-h)].
+// q = round_half_even(x * 2^(30 - h - E)), cut to [-2^(30-h), 2^(30-h)].  For packed lanes 15
+// stands in place of 30, and a number that rounds to 2^(15-h) ends one below it, uncut, if the
+// workers are 2^h.
 inline Lane quantize_lane(ap_uint<32> word, const Format& format) {
 #pragma HLS INLINE
   if (is_type(format, wire_hls::DataType::kINT32)) return {ap_int<32>(word), 0, 0};
   constexpr int kMostLeft = 18;  // further, and anything is beyond the largest lane
   constexpr int kFraction = 26;  // further right, and a significand is less than a half
+  const int place = format.pairs == 1 ? 15 : 30;
   const Unpacked number = unpack(word, format);
-  const ap_int<12> left =
-      ap_int<12>(number.exponent) - 120 - ap_int<12>(format.headroom) - ap_int<12>(format.exponent);
+  const ap_int<12> left = ap_int<12>(number.exponent) - (150 - place) -
+                          ap_int<12>(format.headroom) - ap_int<12>(format.exponent);
   const ap_int<12> inside = left > kMostLeft ? ap_int<12>(kMostLeft) : left;
 
   ap_ufixed<24 + kMostLeft + kFraction, 24 + kMostLeft> exact = 0;
@@ -75,9 +78,10 @@ inline Lane quantize_lane(ap_uint<32> word, const Format& format) {
   const ap_ufixed<25 + kMostLeft, 25 + kMostLeft, AP_RND_CONV> rounded = exact;
   const ap_uint<25 + kMostLeft> whole = rounded.range();
 
-  const ap_uint<32> limit = ap_uint<32>(1) << ap_uint<5>(30 - format.headroom);
+  const ap_uint<32> limit = ap_uint<32>(1) << ap_uint<5>(place - format.headroom);
+  const ap_uint<32> most = format.pairs == 1 && format.full == 1 ? ap_uint<32>(limit - 1) : limit;
   const bool cut = number.nonfinite == 1 || whole > limit;
-  const ap_int<33> magnitude = cut ? ap_int<33>(limit) : ap_int<33>(whole);
+  const ap_int<33> magnitude = cut || whole > most ? ap_int<33>(most) : ap_int<33>(whole);
   return {number.sign == 1 ? ap_int<32>(-magnitude) : ap_int<32>(magnitude), cut, number.nonfinite};
 }
 

@@ -49,7 +49,7 @@ void floats_go_there_and_back() {
   check(lanes.empty() && converted.last == 1 && converted.keep == beat.keep,
         "one beat in, one beat out");
   check(ap_int<32>(converted.data.range(31, 0)) == (1 << 25), "1.0 is 2^(30-h-E)");
-  check(converted.user == 0x300020,
+  check(converted.user.to_uint64() == 0x30'0000'0020ULL,
         "4.5 and infinity are cut, one is not finite; 4.0 is the end itself");
   beat.data = converted.data;
   in.write(beat);
@@ -57,6 +57,42 @@ void floats_go_there_and_back() {
   const PlainBeat back = out.read();
   check(back.data.range(31, 0) == bits_of(1.0F), "1.0 comes back");
   check(back.data.range(159, 128) == bits_of(-4.0F), "what was cut comes back as the end");
+}
+
+// Four workers: 2^(15-2) is 1.0 at E = 0, and the largest number is one less.
+void floats_go_in_pairs() {
+  hls::stream<FormatBeat> in;
+  hls::stream<CutBeat> lanes;
+  hls::stream<PlainBeat> out;
+  FormatBeat beat;
+  beat.data = 0;
+  beat.keep = 0;
+  beat.user = pack({static_cast<unsigned>(DataType::kFP32), 0, 2, 1, 1});
+  const float values[] = {1.0F, -0.5F, 0x1p-13F, 0x1p-14F, 1.5F};
+  for (int i = 0; i < 16; ++i) {
+    beat.data.range(32 * i + 31, 32 * i) = bits_of(i < 5 ? values[i] : 0.25F);
+    beat.keep.range(4 * i + 3, 4 * i) = 0xf;
+  }
+  beat.last = 0;
+  in.write(beat);
+  beat.keep = 0xf;
+  beat.last = 1;
+  in.write(beat);
+  float_to_int(in, lanes);
+  const CutBeat converted = lanes.read();
+  check(lanes.empty() && converted.last == 1 && converted.keep == 0xfffffffffULL,
+        "two beats in, one beat out, the last lane half full");
+  check(converted.data.range(31, 0) == 0x1fff'f000U, "the first of two lies above");
+  check(converted.data.range(95, 64) == 0x1fff'0800U && converted.user.to_uint64() >> 32 == 1 << 4,
+        "1.0 is one step less and not cut, 1.5 is cut");
+  beat.data = converted.data;
+  beat.keep = 0x3'ffff'ffffULL;
+  in.write(beat);
+  int_to_float(in, out);
+  check(out.read().data.range(63, 32) == bits_of(-0.5F), "-0.5 comes back");
+  const PlainBeat end = out.read();
+  check(out.empty() && end.keep == 0xf && end.data.range(31, 0) == bits_of(0x1.fffp-1F),
+        "and so does the last, alone in its beat");
 }
 
 SenderAnswer tell_sender(SenderEvent event) {
@@ -169,6 +205,7 @@ void a_ring_sums() {
 
 int main() {
   floats_go_there_and_back();
+  floats_go_in_pairs();
   sender_keeps_the_credit();
   consumer_hands_over_once();
   engine_learns_a_step();

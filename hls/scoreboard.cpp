@@ -10,11 +10,13 @@ namespace {
 
 using namespace catchment::hls_model;
 
-Format format_of(std::uint32_t dtype, std::int32_t exponent, std::uint32_t headroom) {
-  return {dtype, exponent, headroom};
+// The low bits of `range` are h; bit 3 says that lanes are packed, bit 4 that the workers are 2^h.
+Format format_of(std::uint32_t dtype, std::int32_t exponent, std::uint32_t range) {
+  return {dtype, exponent, range & 7U, range >> 3 & 1U, range >> 4 & 1U};
 }
 
-FormatBeat read_beat(const std::uint8_t* from, std::size_t bytes, bool last, const Format& format) {
+FormatBeat read_beat(const std::uint8_t* from, std::size_t bytes, std::size_t kept, bool last,
+                     const Format& format) {
   FormatBeat beat;
   beat.data = 0;
   beat.keep = 0;
@@ -23,7 +25,7 @@ FormatBeat read_beat(const std::uint8_t* from, std::size_t bytes, bool last, con
   for (std::size_t i = 0; i < bytes; ++i) {
     const int bit = static_cast<int>(i);
     beat.data.range(8 * bit + 7, 8 * bit) = from[i];
-    beat.keep[bit] = 1;
+    beat.keep[bit] = i < kept ? 1 : 0;
   }
   return beat;
 }
@@ -36,16 +38,17 @@ std::size_t write_beat(const AnyBeat& beat, std::uint8_t* to) {
   return count;
 }
 
-// A message through a kernel; returns the bytes written, and shows each beat of the answer.
+// A message through a kernel, of which `kept` bytes are kept; returns the bytes written, and shows
+// each beat of the answer.
 template <typename AnyBeat, typename Show>
 std::size_t run(void (*kernel)(hls::stream<FormatBeat>&, hls::stream<AnyBeat>&),
-                const std::uint8_t* from, std::size_t bytes, const Format& format, std::uint8_t* to,
-                Show show) {
+                const std::uint8_t* from, std::size_t bytes, std::size_t kept, const Format& format,
+                std::uint8_t* to, Show show) {
   hls::stream<FormatBeat> in;
   hls::stream<AnyBeat> out;
   for (std::size_t done = 0; done < bytes; done += kBeatBytes) {
     const std::size_t part = bytes - done < kBeatBytes ? bytes - done : kBeatBytes;
-    in.write(read_beat(from + done, part, done + part == bytes, format));
+    in.write(read_beat(from + done, part, kept - done, done + part == bytes, format));
   }
   kernel(in, out);
   std::size_t written = 0;
@@ -63,26 +66,28 @@ extern "C" {
 
 // A message through the kernel; returns the bytes written.
 std::uint64_t hls_float_to_int(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t dtype,
-                               std::int32_t exponent, std::uint32_t headroom, std::uint8_t* to,
+                               std::int32_t exponent, std::uint32_t range, std::uint8_t* to,
                                std::uint64_t* saturated, std::uint64_t* nonfinite) {
-  return run(float_to_int, from, bytes, format_of(dtype, exponent, headroom), to,
+  return run(float_to_int, from, bytes, bytes, format_of(dtype, exponent, range), to,
              [&](const CutBeat& beat) {
-               for (int i = 0; i < kLanes; ++i) {
-                 *saturated += beat.user[kLanes + i] == 1 ? 1 : 0;
+               for (int i = 0; i < 2 * kLanes; ++i) {
+                 *saturated += beat.user[2 * kLanes + i] == 1 ? 1 : 0;
                  *nonfinite += beat.user[i] == 1 ? 1 : 0;
                }
              });
 }
 
-std::uint64_t hls_int_to_float(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t dtype,
-                               std::int32_t exponent, std::uint32_t headroom, std::uint8_t* to) {
-  return run(int_to_float, from, bytes, format_of(dtype, exponent, headroom), to,
+// Of packed lanes two bytes are kept for each element, which the last lane may lack.
+std::uint64_t hls_int_to_float(const std::uint8_t* from, std::uint64_t bytes, std::uint64_t kept,
+                               std::uint32_t dtype, std::int32_t exponent, std::uint32_t range,
+                               std::uint8_t* to) {
+  return run(int_to_float, from, bytes, kept, format_of(dtype, exponent, range), to,
              [](const PlainBeat&) {});
 }
 
 // How to convert, as it lies in a kernel's TUSER.
-std::uint32_t hls_format(std::uint32_t dtype, std::int32_t exponent, std::uint32_t headroom) {
-  return pack(format_of(dtype, exponent, headroom)).to_uint();
+std::uint32_t hls_format(std::uint32_t dtype, std::int32_t exponent, std::uint32_t range) {
+  return pack(format_of(dtype, exponent, range)).to_uint();
 }
 
 // Bits of TDATA, TKEEP, TUSER and TLAST of the kernels' streams: what both take, what float_to_int
@@ -97,9 +102,9 @@ void hls_pins(std::uint32_t* bits) {
 
 // `count` words (fp16 and bf16 in the low half) through the lane alone: for exhaustive runs.
 void hls_quantize_words(const std::uint32_t* words, std::uint64_t count, std::uint32_t dtype,
-                        std::int32_t exponent, std::uint32_t headroom, std::int32_t* lanes,
+                        std::int32_t exponent, std::uint32_t range, std::int32_t* lanes,
                         std::uint64_t* saturated, std::uint64_t* nonfinite) {
-  const Format format = format_of(dtype, exponent, headroom);
+  const Format format = format_of(dtype, exponent, range);
   for (std::uint64_t i = 0; i < count; ++i) {
     const Lane lane = quantize_lane(words[i], format);
     lanes[i] = lane.value.to_int();

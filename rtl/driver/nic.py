@@ -17,7 +17,7 @@ from catchment.rtl.regmap.model import Register, Table
 from catchment.wire.generated.constants import DataType
 
 _ID = 0x4843_5443
-_MAP = 2
+_MAP = 3
 
 
 class Nic:
@@ -88,6 +88,7 @@ class Nic:
         for register, value in values:
             self.set(register, value=value)
         self.set(regs.PORTS, local=s.local_port, peer=s.peer_port)
+        self.set(regs.LANES, packed=s.packed, full=s.full)
 
     def _stream(self, s: StreamSettings, *registers: Register) -> None:
         window = min(s.window or self.window, self.window, s.slots)

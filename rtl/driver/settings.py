@@ -34,6 +34,7 @@ class NicSettings:
         tx: the stream it sends: gradients (WorkerNIC), parameters (AggNIC).
         rx: the stream it receives; in all-reduce the same as `tx`.
         workers: of the job; fixes h = ceil(log2 workers).
+        packed: gradients and sums have packed lanes, two 16-bit numbers in each; floats only.
         wid: worker index, for people reading a capture.
         rto, rto_most, resend_delay, heartbeat_interval: in clocks.
     """
@@ -49,6 +50,7 @@ class NicSettings:
     peer_port: int = UDP_PORT
     wid: int = 0
     all_reduce: bool = False
+    packed: bool = False
     rto: int = 25_000
     rto_most: int = 2_500_000
     resend_delay: int = 0
@@ -64,3 +66,12 @@ class NicSettings:
         if not 1 <= self.workers <= MAX_WORKERS:
             raise ValueError(f"{self.workers} workers; a job has 1..{MAX_WORKERS}")
         return (self.workers - 1).bit_length()
+
+    @property
+    def full(self) -> bool:
+        """Whether the workers are 2^h: the largest number of a packed lane is then one less than 2^(15-h).
+
+        Raises:
+            ValueError: no such number of workers.
+        """
+        return self.workers == 1 << self.headroom

@@ -1,15 +1,18 @@
 // Proves of float_lane_to_int that it rounds as the definition says, rather than as a second shifter does.  With x =
 // sig * 2^(left - .. ) in units of the lane, q is right if |q - x| is at most a half, and even if it is exactly a half.
+// Half a packed lane may be one less where that would be 2^(15-h).
 module float_lane_fv
   import catchment_wire_pkg::*;
   import format_pkg::*;
 #(
-    parameter logic [7:0] DTYPE = 8'd2
+    parameter logic [7:0] DTYPE = 8'd2,
+    parameter bit PAIRS = 1'b0
 ) (
     input logic        clk,
     input logic [31:0] value,
     input logic [7:0]  exponent,
-    input logic [2:0]  headroom
+    input logic [2:0]  headroom,
+    input logic        full
 );
 
   format_t     as;
@@ -17,7 +20,7 @@ module float_lane_fv
   logic        saturated;
   logic        nonfinite;
 
-  assign as = '{dtype: data_type_t'(DTYPE), exponent: exponent, headroom: headroom};
+  assign as = '{dtype: data_type_t'(DTYPE), exponent: exponent, headroom: headroom, pairs: PAIRS, full: full};
 
   float_lane_to_int #(.STAGES(1)) dut (.clk, .enable(1'b1), .value, .as, .kept(1'b1), .lane, .saturated, .nonfinite);
 
@@ -27,32 +30,35 @@ module float_lane_fv
   logic [31:0] sig_reg;
   logic signed [11:0] power_reg;  // of sig, in units of the lane
   logic [31:0] limit_reg;
+  logic        less_reg;      // the end is one less than the limit
+  localparam logic signed [11:0] Place = PAIRS ? 12'sd15 : 12'sd30;
   logic        started_reg = 1'b0;
 
   always_ff @(posedge clk) begin
-    assume (headroom <= 3'd5);
+    assume (headroom <= 3'd6);
     started_reg <= 1'b1;
-    limit_reg   <= 32'd1 << (5'd30 - 5'(headroom));
+    limit_reg   <= 32'd1 << (5'(Place) - 5'(headroom));
+    less_reg    <= PAIRS && full;
     case (DTYPE)
       DATA_TYPE_FP16: begin
         sign_reg     <= value[15];
         infinite_reg <= value[14:10] == 5'd31;
         sig_reg      <= {21'd0, value[14:10] != 0, value[9:0]};
-        power_reg    <= (value[14:10] == 0 ? 12'sd1 : 12'(value[14:10])) - 12'sd25 + 12'sd30
+        power_reg    <= (value[14:10] == 0 ? 12'sd1 : 12'(value[14:10])) - 12'sd25 + Place
                       - 12'(headroom) - 12'($signed(exponent));
       end
       DATA_TYPE_BF16: begin
         sign_reg     <= value[15];
         infinite_reg <= value[14:7] == 8'd255;
         sig_reg      <= {24'd0, value[14:7] != 0, value[6:0]};
-        power_reg    <= (value[14:7] == 0 ? 12'sd1 : 12'(value[14:7])) - 12'sd134 + 12'sd30
+        power_reg    <= (value[14:7] == 0 ? 12'sd1 : 12'(value[14:7])) - 12'sd134 + Place
                       - 12'(headroom) - 12'($signed(exponent));
       end
       default: begin
         sign_reg     <= value[31];
         infinite_reg <= value[30:23] == 8'd255;
         sig_reg      <= {8'd0, value[30:23] != 0, value[22:0]};
-        power_reg    <= (value[30:23] == 0 ? 12'sd1 : 12'(value[30:23])) - 12'sd150 + 12'sd30
+        power_reg    <= (value[30:23] == 0 ? 12'sd1 : 12'(value[30:23])) - 12'sd150 + Place
                       - 12'(headroom) - 12'($signed(exponent));
       end
     endcase
@@ -70,13 +76,18 @@ module float_lane_fv
   wire [63:0] apart     = back > {32'd0, sig_reg} ? back - {32'd0, sig_reg} : {32'd0, sig_reg} - back;
   wire        too_large = leftward ? exact > {32'd0, limit_reg}
                                    : {32'd0, sig_reg} > ({32'd0, limit_reg} << far) + (unit >> 1);
+  // What rounds to the limit itself, half to even, where that is too large by one.
+  wire        reaches   = leftward ? exact >= {32'd0, limit_reg}
+                                   : {32'd0, sig_reg} >= ({32'd0, limit_reg} << far) - (unit >> 1);
+  wire        ends      = less_reg && reaches;
+  wire [31:0] end_at    = limit_reg - 32'(less_reg);
 
   always_ff @(posedge clk) begin
     if (started_reg) begin
       reported : assert (nonfinite == infinite_reg);
       cut : assert (saturated == (infinite_reg || too_large));
-      if (saturated) begin
-        to_the_end : assert (lane == (sign_reg ? -limit_reg : limit_reg));
+      if (saturated || ends) begin
+        to_the_end : assert (lane == (sign_reg ? -end_at : end_at));
       end else if (leftward) begin
         exactly : assert (exact == {32'd0, magnitude});
       end else begin

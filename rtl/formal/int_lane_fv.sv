@@ -24,7 +24,7 @@ module int_lane_fv
   format_t     as;
   logic [31:0] value;
 
-  assign as = '{dtype: data_type_t'(DTYPE), exponent: exponent, headroom: headroom};
+  assign as = '{dtype: data_type_t'(DTYPE), exponent: exponent, headroom: headroom, pairs: 1'b0, full: 1'b0};
 
   int_lane_to_float #(.STAGES(1)) dut (.clk, .enable(1'b1), .lane, .as, .kept, .value);
 

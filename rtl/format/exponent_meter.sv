@@ -1,6 +1,6 @@
 // Finds the smallest exponent E, -128..127, with |x| < 2^E for all finite values x of a vector, and of the message so far:
 // -128 when all are zero; denormals count as their type's smallest normal number does (docs/explanation/number-formats.md).
-// A beat a clock; the answer comes three clocks after a vector's last beat.
+// A beat a clock; the answer comes six clocks after a vector's last beat.
 module exponent_meter
   import catchment_wire_pkg::*;
 #(
@@ -13,6 +13,8 @@ module exponent_meter
     // a beat of memory, zero where it holds no element
     input  logic [511:0]      data,
     input  data_type_t        dtype,
+    // lanes are packed: a vector has twice as many elements
+    input  logic              pairs,
     // the message's last beat
     input  logic              last,
     // goes with the beat to the answer
@@ -31,7 +33,7 @@ module exponent_meter
 );
 
   localparam int unsigned Beats = VECTOR_BYTES / 64;
-  localparam int unsigned CountBits = Beats > 1 ? $clog2(Beats) : 1;
+  localparam int unsigned CountBits = $clog2(2 * Beats);
 
   // A value's magnitude, as far as it matters: {not zero, exponent field}; 0 for zero, infinities and NaN.
   typedef logic [8:0] key_t;
@@ -68,7 +70,7 @@ module exponent_meter
   end
 
   // ---- where vectors end -----------------------------------------------------------------------------------
-  // A beat of 16-bit elements is two beats of lanes.
+  // A beat of 16-bit elements is two beats of lanes, or one of packed lanes; one of 32-bit elements is half a packed one.
   typedef struct packed {
     logic valid;
     logic fp16;
@@ -79,19 +81,22 @@ module exponent_meter
 
   logic [CountBits-1:0] count_reg;
   logic [CountBits-1:0] places;
-  beat_t                first_reg;
-  beat_t                second_reg;
+  beat_t                way_reg [5];  // of each stage's beat
 
-  assign places = narrow ? CountBits'((Beats + 1) / 2 - 1) : CountBits'(Beats - 1);
+  assign places = narrow == pairs ? CountBits'(Beats - 1)
+                : pairs ? CountBits'(2 * Beats - 1) : CountBits'((Beats + 1) / 2 - 1);
 
   wire ends = last || count_reg == places;
 
-  // ---- the largest of 16, of the vector, of the message ------------------------------------------------------
+  // ---- the largest of 4, of 16, of the vector, its exponent, the largest of the message ------------------------
   key_t              quarter_reg [4];
-  key_t              vector_reg;
-  logic signed [7:0] most_reg;
+  key_t              beat_reg;
+  key_t              vector_reg;    // of the beats before in the vector
+  key_t              whole_reg;
+  logic signed [7:0] exponent_reg;
+  logic signed [7:0] most_reg;      // of the vectors before in the message
   key_t              vector;
-  logic signed [7:0] exponent;
+  logic signed [7:0] most;
 
   function automatic logic signed [7:0] exponent_of(key_t from, logic half);
     logic signed [9:0] sum;
@@ -100,31 +105,30 @@ module exponent_meter
     return sum > 10'sd127 ? 8'sd127 : 8'(sum);
   endfunction
 
-  assign vector   = larger(vector_reg,
-                           larger(larger(quarter_reg[0], quarter_reg[1]), larger(quarter_reg[2], quarter_reg[3])));
-  assign exponent = exponent_of(vector, second_reg.fp16);
+  assign vector = larger(vector_reg, beat_reg);
+  assign most   = exponent_reg > most_reg ? exponent_reg : most_reg;
 
   always_ff @(posedge clk) begin
     key_reg <= key;
     for (int unsigned i = 0; i < 4; i++) begin
       quarter_reg[i] <= larger(larger(key_reg[4*i], key_reg[4*i+1]), larger(key_reg[4*i+2], key_reg[4*i+3]));
     end
-    first_reg  <= '{valid: valid, fp16: fp16, ends: ends, last: last, tag: tag};
-    second_reg <= first_reg;
-    m_valid    <= second_reg.valid && second_reg.ends;
-    m_exponent <= exponent;
-    m_most     <= exponent > most_reg ? exponent : most_reg;
-    m_last     <= second_reg.last;
-    m_tag      <= second_reg.tag;
+    beat_reg     <= larger(larger(quarter_reg[0], quarter_reg[1]), larger(quarter_reg[2], quarter_reg[3]));
+    whole_reg    <= vector;
+    exponent_reg <= exponent_of(whole_reg, way_reg[3].fp16);
+    way_reg[0]   <= '{valid: valid, fp16: fp16, ends: ends, last: last, tag: tag};
+    for (int unsigned i = 1; i < 5; i++) way_reg[i] <= way_reg[i-1];
+    m_valid      <= way_reg[4].valid && way_reg[4].ends;
+    m_exponent   <= exponent_reg;
+    m_most       <= most;
+    m_last       <= way_reg[4].last;
+    m_tag        <= way_reg[4].tag;
     if (valid) count_reg <= ends ? '0 : count_reg + 1'b1;
-    if (second_reg.valid) begin
-      vector_reg <= second_reg.ends ? '0 : vector;
-      if (second_reg.ends) most_reg <= second_reg.last ? -8'sd128 : exponent > most_reg ? exponent : most_reg;
-    end
+    if (way_reg[2].valid) vector_reg <= way_reg[2].ends ? '0 : vector;
+    if (way_reg[4].valid && way_reg[4].ends) most_reg <= way_reg[4].last ? -8'sd128 : most;
     if (rst) begin
       count_reg  <= '0;
-      first_reg  <= '0;
-      second_reg <= '0;
+      for (int unsigned i = 0; i < 5; i++) way_reg[i].valid <= 1'b0;
       m_valid    <= 1'b0;
       vector_reg <= '0;
       most_reg   <= -8'sd128;

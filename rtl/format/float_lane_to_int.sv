@@ -1,5 +1,7 @@
 // Converts one lane: a float to the int32 that the switch adds (docs/explanation/protocol.md, "Numbers").
 //   q = round_half_even(x * 2^(30 - h - E)), cut to [-2^(30-h), 2^(30-h)]
+// or, for packed lanes, to the int16 of half a lane, in the low half (docs/explanation/packed-lanes.md).
+//   q = round_half_even(x * 2^(15 - h - E)), cut to [-m, m]; m is 2^(15-h), or one less if the workers are 2^h
 // One value a clock, STAGES registers deep.  INT32 passes through untouched.
 module float_lane_to_int
   import catchment_wire_pkg::*;
@@ -34,7 +36,9 @@ module float_lane_to_int
     logic                    sign;
     logic                    special;
     logic                    integer_lane;
-    logic [HeadroomBits-1:0] headroom;
+    logic [4:0]              place;  // of the largest number's bit
+    logic                    pairs;
+    logic                    full;
     logic [31:0]             value;  // the significand in its low bits, or the integer
     logic [5:0]              shift;
   } unpacked_t;
@@ -49,7 +53,7 @@ module float_lane_to_int
   logic [7:0]         exponent;
   logic               special;
   logic signed [10:0] origin;  // the same for all lanes of a beat, so there once
-  logic signed [10:0] left;    // exponent - 150 + 30 - h - E
+  logic signed [10:0] left;    // exponent - 150 + 30 - h - E, 15 less for packed lanes
   logic               integer_lane;
   unpacked_t          unpacked_d;
   unpacked_t          unpacked_q;
@@ -64,7 +68,7 @@ module float_lane_to_int
   );
 
   assign integer_lane = as.dtype == DATA_TYPE_INT32;
-  assign origin       = 11'sd120 + $signed({8'b0, as.headroom}) + 11'(as.exponent);
+  assign origin       = (as.pairs ? 11'sd135 : 11'sd120) + $signed({8'b0, as.headroom}) + 11'(as.exponent);
   assign left         = $signed({3'b0, exponent}) - origin;
 
   always_comb begin
@@ -72,7 +76,9 @@ module float_lane_to_int
     unpacked_d.integer_lane = integer_lane;
     unpacked_d.sign         = sign && !integer_lane;
     unpacked_d.special      = special && !integer_lane;
-    unpacked_d.headroom     = as.headroom;
+    unpacked_d.place        = (as.pairs ? 5'd15 : 5'd30) - 5'(as.headroom);
+    unpacked_d.pairs        = as.pairs;
+    unpacked_d.full         = as.full;
     unpacked_d.value        = integer_lane ? value : {8'b0, significand};
     unpacked_d.shift        = integer_lane ? 6'd48
                             : left > MostLeft ? 6'(MostLeft - MostRight)
@@ -92,7 +98,9 @@ module float_lane_to_int
     logic                    beyond;  // larger than any lane, or not finite
     logic                    special;
     logic                    integer_lane;
-    logic [HeadroomBits-1:0] headroom;
+    logic [4:0]              place;
+    logic                    pairs;
+    logic                    full;
     logic [31:0]             whole;
     logic                    half;
     logic                    sticky;
@@ -111,7 +119,9 @@ module float_lane_to_int
     shifted_d.sign         = unpacked_q.sign;
     shifted_d.special      = unpacked_q.special;
     shifted_d.integer_lane = unpacked_q.integer_lane;
-    shifted_d.headroom     = unpacked_q.headroom;
+    shifted_d.place        = unpacked_q.place;
+    shifted_d.pairs        = unpacked_q.pairs;
+    shifted_d.full         = unpacked_q.full;
     shifted_d.beyond       = unpacked_q.special;
     unique case (unpacked_q.shift[5:4])
       2'd0: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {19'b0, by_fours[38:25], |by_fours[24:0]};
@@ -129,10 +139,13 @@ module float_lane_to_int
   );
 
   // ---- cut, round half to even, sign: one adder, since -(w + up) is ~w + !up --------------------------------
-  // What is beyond the limit, 2^25 at least, has no bits below the point: rounding never carries a lane over it.
+  // A limit of 2^23 and more has no bits below the point: rounding never carries a whole lane over it.  Half a lane's may be
+  // carried over it, and is cut then; one that is m or more without that ends at m and is not cut.
   logic [31:0] limit;
   logic [31:0] beneath;  // mask
+  logic        at;
   logic        cut;
+  logic        ends;
   logic        up;
   logic [31:0] magnitude;
   logic [32:0] sum;
@@ -140,12 +153,15 @@ module float_lane_to_int
   logic        nonfinite_reg;
   logic [31:0] lane_reg;
 
-  assign limit     = 32'd1 << (5'd30 - 5'(shifted_q.headroom));
+  assign limit     = 32'd1 << shifted_q.place;
   assign beneath   = limit - 32'd1;
-  assign cut       = !shifted_q.integer_lane && (shifted_q.beyond || |(shifted_q.whole & ~(limit | beneath))
-                                                 || (|(shifted_q.whole & limit) && |(shifted_q.whole & beneath)));
-  assign up        = shifted_q.half && (shifted_q.sticky || shifted_q.whole[0]) && !cut;
-  assign magnitude = cut ? limit : shifted_q.whole;
+  assign at        = |(shifted_q.whole & limit);
+  assign cut       = !shifted_q.integer_lane
+                     && (shifted_q.beyond || |(shifted_q.whole & ~(limit | beneath))
+                         || (at && (|(shifted_q.whole & beneath) || (shifted_q.half && shifted_q.sticky))));
+  assign ends      = cut || (shifted_q.pairs && (at || (shifted_q.full && (shifted_q.whole | ~beneath) == '1)));
+  assign up        = shifted_q.half && (shifted_q.sticky || shifted_q.whole[0]) && !ends;
+  assign magnitude = !ends ? shifted_q.whole : shifted_q.pairs && shifted_q.full ? beneath : limit;
   assign sum       = {magnitude ^ {32{shifted_q.sign}}, 1'b1} + {32'b0, shifted_q.sign ^ up};
 
   // Every depth has this register, and a lane that is not kept is its reset.

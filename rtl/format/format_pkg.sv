@@ -1,5 +1,5 @@
 // The parameters that convert a vector: its element type, its shared exponent E and its headroom (docs/explanation/protocol.md,
-// "Numbers").
+// "Numbers"), and whether a lane holds two numbers (docs/explanation/packed-lanes.md).
 package format_pkg;
   import catchment_wire_pkg::data_type_t;
 
@@ -7,6 +7,8 @@ package format_pkg;
   localparam int unsigned HeadroomBits = 3;
 
   typedef struct packed {
+    logic                    full;   // the workers are 2^h: the largest number of a packed lane is one less than 2^(15-h)
+    logic                    pairs;  // packed lanes: two 16-bit numbers in each
     data_type_t              dtype;
     logic signed [7:0]       exponent;
     logic [HeadroomBits-1:0] headroom;

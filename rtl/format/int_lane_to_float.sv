@@ -223,6 +223,7 @@ module int_lane_to_float
 
   assign value = value_reg;
 
-  wire unused = &{1'b0, Cuts[2], sum[0]};
+  // Packed lanes are taken apart before they come here.
+  wire unused = &{1'b0, Cuts[2], sum[0], as.pairs, as.full};
 
 endmodule : int_lane_to_float

@@ -1,6 +1,7 @@
-// Converts a stream of lanes to a stream of floats: a whole beat of lanes a clock.
+// Converts a stream of lanes to a stream of floats: 16 elements a clock, which are a beat of lanes, or half a packed one.
 // A beat of lanes becomes one beat of 32-bit elements; two beats become one of 16-bit elements, the first in the low
-// half, and an odd last one goes alone.  Element 0 is in the low bits.
+// half, and an odd last one goes alone.  A beat of packed lanes becomes two beats of 32-bit elements, the second only if
+// it holds one, or one beat of 16-bit elements.  Element 0 is in the low bits, and in a packed lane's high half.
 module int_to_float
   import catchment_wire_pkg::*;
   import format_pkg::*;
@@ -16,7 +17,7 @@ module int_to_float
     input  logic               rst,
 
     input  logic [WIDTH-1:0]   s_axis_tdata,
-    // whole lanes; a message's beats are full but for the last
+    // whole lanes, of packed ones two bytes for each element; a message's beats are full but for the last
     input  logic [WIDTH/8-1:0] s_axis_tkeep,
     input  logic               s_axis_tlast,
     // how to convert; the same for a whole message
@@ -40,10 +41,36 @@ module int_to_float
   end
 
   wire narrow = HALVES && (s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16);
+  wire pairs = s_axis_tuser.pairs;
+
+  // ---- spread: one beat of packed lanes is two groups of elements ----------------------------------------------
+  logic             enable;
+  logic             second_reg;  // the low half has gone
+  logic [Half-1:0]  paired;      // the lanes whose turn it is
+  logic [WIDTH-1:0] elements;    // a number in each lane
+  logic [Lanes-1:0] kept;
+
+  wire has_second = pairs && s_axis_tkeep[WIDTH/16];
+  wire last_d = s_axis_tlast && (second_reg || !has_second);
+
+  assign s_axis_tready = enable && (second_reg || !has_second);
+  assign paired        = second_reg ? s_axis_tdata[Half+:Half] : s_axis_tdata[0+:Half];
+
+  always_ff @(posedge clk) begin
+    if (rst) second_reg <= 1'b0;
+    else if (enable && s_axis_tvalid) second_reg <= has_second && !second_reg;
+  end
+
+  // q * 2^(E + h - 15) is what q * 2^15 is as a whole lane.
+  for (genvar i = 0; i < Lanes; i++) begin : gen_element
+    wire [15:0] half = paired[16*(i^1)+:16];
+
+    assign elements[32*i+:32] = pairs ? {half[15], half, 15'd0} : s_axis_tdata[32*i+:32];
+    assign kept[i]            = !pairs ? &s_axis_tkeep[4*i+:4]
+                              : second_reg ? s_axis_tkeep[WIDTH/16+2*i] : s_axis_tkeep[2*i];
+  end
 
   // ---- lanes -----------------------------------------------------------------------------------------------
-  logic             enable;
-  logic [Lanes-1:0] kept;
   logic [Lanes-1:0] kept_q;
   logic             last_q;
   logic             narrow_q;
@@ -52,26 +79,23 @@ module int_to_float
   logic [WIDTH-1:0] wide;    // an element in 32 bits
   logic [Half-1:0]  packed_half;
 
-  assign s_axis_tready = enable;
-
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     int_lane_to_float #(.STAGES(STAGES), .HALVES(HALVES)) convert (
         .clk,
         .enable,
-        .lane(s_axis_tdata[32*i+:32]),
+        .lane(elements[32*i+:32]),
         .as(s_axis_tuser),
         .kept(kept[i]),
         .value(wide[32*i+:32])
     );
 
-    assign kept[i]                = &s_axis_tkeep[4*i+:4];
-    assign packed_half[16*i+:16]  = wide[32*i+:16];
+    assign packed_half[16*i+:16] = wide[32*i+:16];
   end
 
   stream_delay #(.WIDTH(Lanes + 2), .STAGES(STAGES)) delay (
       .clk,
       .rst,
-      .s_data({kept, s_axis_tlast, narrow}),
+      .s_data({kept, last_d, narrow}),
       .s_valid(s_axis_tvalid),
       .enable,
       .m_data({kept_q, last_q, narrow_q}),

@@ -11,7 +11,7 @@ struct Field { unsigned lsb; unsigned bits; };
 // identity: What this NIC is.
 constexpr std::uint32_t kId = 0x000;  // 0x4843_5443, the letters CTCH in memory order
 constexpr std::uint32_t kVersion = 0x004;  // of this map and of the wire protocol
-constexpr Field kVersionMap{0, 16};  // goes up when a register changes its place or meaning
+constexpr Field kVersionMap{0, 16};  // goes up when a register comes, or changes its place or meaning
 constexpr Field kVersionProtocol{16, 8};  // version that frames carry
 constexpr std::uint32_t kBuild = 0x008;  // how it was built
 constexpr Field kBuildRoot{0, 1};  // 1: AggNIC, 0: WorkerNIC
@@ -22,7 +22,7 @@ constexpr Field kCapacityWindow{0, 16};  // frames of a ring: the largest window
 constexpr Field kCapacityQueue{16, 8};  // requests that wait in each direction
 constexpr Field kCapacityTlbLog2{24, 8};  // log2 of the TLB's entries
 constexpr std::uint32_t kNow = 0x010;  // clocks since reset, wrapping
-constexpr std::uint32_t kBlockSlots = 0x014;  // the most slots T with which messages may be block-scaled; 0: none
+constexpr std::uint32_t kBlockSlots = 0x014;  // the most slots T with which messages may be block-scaled, half as many for fp32 in packed lanes; 0: none
 
 // control: Begin, end, reset.
 constexpr std::uint32_t kControl = 0x020;  // a stream begins when its bit rises, and forgets everything when it falls
@@ -38,7 +38,7 @@ constexpr Field kStateHostIdle{2, 1};  // no memory access is under way
 constexpr Field kStateResetting{3, 1};  // a soft reset is under way
 constexpr Field kStateFramesCut{8, 8};  // frames that soft resets cut on their way out, wrapping
 
-// streams: Set while the stream's enable bit is 0; HEADROOM and WID while both are.
+// streams: Set while the stream's enable bit is 0; HEADROOM, WID and LANES while both are.
 constexpr std::uint32_t kTxGen = 0x040;  // generation of what is sent; 0 is refused: the stream does not begin
 constexpr std::uint32_t kTxBaseSeq = 0x044;  // first sequence number
 constexpr std::uint32_t kTxWindow = 0x048;  // frames in flight; 0 or more than CAPACITY.window counts as that
@@ -49,6 +49,9 @@ constexpr std::uint32_t kRxWindow = 0x058;  // frames held; 0 or more than CAPAC
 constexpr std::uint32_t kRxSlots = 0x05c;  // slots T of the switch
 constexpr std::uint32_t kHeadroom = 0x060;  // h = ceil(log2 workers), 0..6 in the protocol; 7 counts as 128 workers
 constexpr std::uint32_t kWid = 0x064;  // worker index in the frames, for people reading a capture
+constexpr std::uint32_t kLanes = 0x068;  // how numbers lie in lanes, the same at all members of a job
+constexpr Field kLanesPacked{0, 1};  // 1: gradients and sums have packed lanes, two 16-bit numbers in each
+constexpr Field kLanesFull{1, 1};  // 1: the workers are 2^HEADROOM, and a packed number is at most 2^(15-HEADROOM) - 1
 
 // addresses: Set while both streams are off.
 constexpr std::uint32_t kLocalMac = 0x080;  // first byte on the wire in the highest bits
@@ -191,6 +194,7 @@ enum class Status : std::uint8_t {
   kTypeMismatch = 9,  // integers were pushed and floats are pulled
   kExponentMismatch = 10,  // the shared exponent changed within a message of floats, or not all announced theirs
   kBadScaling = 11,  // block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
+  kLanesMismatch = 12,  // a sum whose lanes are packed otherwise than the stream's, or were not so at all workers
 };
 
 // counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks

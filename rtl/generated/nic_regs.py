@@ -17,7 +17,7 @@ ID = Register(
 VERSION = Register(
     'VERSION', 0x004, 1, 'ro',
     (
-        Field('map', lsb=0, bits=16, reset=0, signed=False, doc='goes up when a register changes its place or meaning'),
+        Field('map', lsb=0, bits=16, reset=0, signed=False, doc='goes up when a register comes, or changes its place or meaning'),
         Field('protocol', lsb=16, bits=8, reset=0, signed=False, doc='version that frames carry'),
     ),
     'of this map and of the wire protocol',
@@ -52,7 +52,7 @@ BLOCK_SLOTS = Register(
     (
         Field('value', lsb=0, bits=21, reset=0, signed=False, doc=''),
     ),
-    'the most slots T with which messages may be block-scaled; 0: none',
+    'the most slots T with which messages may be block-scaled, half as many for fp32 in packed lanes; 0: none',
 )
 
 # control: Begin, end, reset.
@@ -84,7 +84,7 @@ STATE = Register(
     'what it does now',
 )
 
-# streams: Set while the stream's enable bit is 0; HEADROOM and WID while both are.
+# streams: Set while the stream's enable bit is 0; HEADROOM, WID and LANES while both are.
 TX_GEN = Register(
     'TX_GEN', 0x040, 1, 'rw',
     (
@@ -163,6 +163,15 @@ WID = Register(
         Field('value', lsb=0, bits=8, reset=0, signed=False, doc=''),
     ),
     'worker index in the frames, for people reading a capture',
+    lock='any',
+)
+LANES = Register(
+    'LANES', 0x068, 1, 'rw',
+    (
+        Field('packed', lsb=0, bits=1, reset=0, signed=False, doc='1: gradients and sums have packed lanes, two 16-bit numbers in each'),
+        Field('full', lsb=1, bits=1, reset=0, signed=False, doc='1: the workers are 2^HEADROOM, and a packed number is at most 2^(15-HEADROOM) - 1'),
+    ),
+    'how numbers lie in lanes, the same at all members of a job',
     lock='any',
 )
 
@@ -453,7 +462,7 @@ PULL_MISSED = Register(
     'virtual address of the last pull that missed the TLB',
 )
 
-REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, BLOCK_SLOTS, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PUSH_SCALING, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, PULL_SCALING, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
+REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, BLOCK_SLOTS, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LANES, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PUSH_SCALING, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, PULL_SCALING, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
 
 STATISTICS = Table('STATISTICS', 0x400, 2, 64, 'Statistic', '48-bit counters of the transport; reading the low word holds the high one for the next read')
 HOST_STATISTICS = Table('HOST_STATISTICS', 0x600, 2, 64, 'HostStatistic', '48-bit counters of the host side; reading the low word holds the high one for the next read')
@@ -529,6 +538,7 @@ class Status(IntEnum):
     TYPE_MISMATCH = 9  # integers were pushed and floats are pulled
     EXPONENT_MISMATCH = 10  # the shared exponent changed within a message of floats, or not all announced theirs
     BAD_SCALING = 11  # block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
+    LANES_MISMATCH = 12  # a sum whose lanes are packed otherwise than the stream's, or were not so at all workers
 
 
 class HostStatistic(IntEnum):

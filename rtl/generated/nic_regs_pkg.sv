@@ -21,6 +21,7 @@ package nic_regs_pkg;
   localparam logic [11:0] RX_SLOTS_ADDRESS = 12'h05c;
   localparam logic [11:0] HEADROOM_ADDRESS = 12'h060;
   localparam logic [11:0] WID_ADDRESS = 12'h064;
+  localparam logic [11:0] LANES_ADDRESS = 12'h068;
   localparam logic [11:0] LOCAL_MAC_ADDRESS = 12'h080;
   localparam logic [11:0] PEER_MAC_ADDRESS = 12'h088;
   localparam logic [11:0] LOCAL_IP_ADDRESS = 12'h090;
@@ -82,6 +83,8 @@ package nic_regs_pkg;
     logic [20:0] rx_slots;  // slots T of the switch
     logic [2:0] headroom;  // h = ceil(log2 workers), 0..6 in the protocol; 7 counts as 128 workers
     logic [7:0] wid;  // worker index in the frames, for people reading a capture
+    logic lanes_packed;  // 1: gradients and sums have packed lanes, two 16-bit numbers in each
+    logic lanes_full;  // 1: the workers are 2^HEADROOM, and a packed number is at most 2^(15-HEADROOM) - 1
     logic [47:0] local_mac;  // first byte on the wire in the highest bits
     logic [47:0] peer_mac;  // the switch
     logic [31:0] local_ip;  // IPv4, first byte in the highest bits
@@ -124,6 +127,8 @@ package nic_regs_pkg;
     rx_slots: 21'd0,
     headroom: 3'd0,
     wid: 8'd0,
+    lanes_packed: 1'd0,
+    lanes_full: 1'd0,
     local_mac: 48'd0,
     peer_mac: 48'd0,
     local_ip: 32'd0,
@@ -155,7 +160,7 @@ package nic_regs_pkg;
   // What the hardware says.
   typedef struct packed {
     logic [31:0] id;  // 0x4843_5443, the letters CTCH in memory order
-    logic [15:0] version_map;  // goes up when a register changes its place or meaning
+    logic [15:0] version_map;  // goes up when a register comes, or changes its place or meaning
     logic [7:0] version_protocol;  // version that frames carry
     logic build_root;  // 1: AggNIC, 0: WorkerNIC
     logic build_all_reduce;  // WorkerNIC: can pull sums
@@ -164,7 +169,7 @@ package nic_regs_pkg;
     logic [7:0] capacity_queue;  // requests that wait in each direction
     logic [7:0] capacity_tlb_log2;  // log2 of the TLB's entries
     logic [31:0] now;  // clocks since reset, wrapping
-    logic [20:0] block_slots;  // the most slots T with which messages may be block-scaled; 0: none
+    logic [20:0] block_slots;  // the most slots T with which messages may be block-scaled, half as many for fp32 in packed lanes; 0: none
     logic state_tx_ready;  // the stream has begun
     logic state_rx_ready;  // the stream has begun
     logic state_host_idle;  // no memory access is under way
@@ -240,6 +245,10 @@ package nic_regs_pkg;
       end
       12'h064: begin
         next.wid = (now.wid & ~mask[7:0]) | (data[7:0] & mask[7:0]);
+      end
+      12'h068: begin
+        next.lanes_packed = (now.lanes_packed & ~mask[0]) | (data[0] & mask[0]);
+        next.lanes_full = (now.lanes_full & ~mask[1]) | (data[1] & mask[1]);
       end
       12'h080: begin
         next.local_mac[31:0] = (now.local_mac[31:0] & ~mask[31:0]) | (data[31:0] & mask[31:0]);
@@ -351,6 +360,7 @@ package nic_regs_pkg;
       12'h05c: return {11'b0, control.rx_slots};
       12'h060: return {29'b0, control.headroom};
       12'h064: return {24'b0, control.wid};
+      12'h068: return {30'b0, control.lanes_full, control.lanes_packed};
       12'h080: return control.local_mac[31:0];
       12'h084: return {16'b0, control.local_mac[47:32]};
       12'h088: return control.peer_mac[31:0];
@@ -423,11 +433,11 @@ package nic_regs_pkg;
   function automatic logic nic_readable(logic [11:0] address);
     case (address)
       12'h000, 12'h004, 12'h008, 12'h00c, 12'h010, 12'h014, 12'h020, 12'h024, 12'h028, 12'h040, 12'h044, 12'h048,
-      12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090,
-      12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114,
-      12'h118, 12'h11c, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c, 12'h160,
-      12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h1c0, 12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4, 12'h200,
-      12'h204, 12'h208, 12'h20c, 12'h210, 12'h214: return 1'b1;
+      12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h068, 12'h080, 12'h084, 12'h088, 12'h08c,
+      12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110,
+      12'h114, 12'h118, 12'h11c, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c,
+      12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h1c0, 12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4,
+      12'h200, 12'h204, 12'h208, 12'h20c, 12'h210, 12'h214: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -436,9 +446,9 @@ package nic_regs_pkg;
   function automatic logic nic_writable(logic [11:0] address);
     case (address)
       12'h020, 12'h024, 12'h040, 12'h044, 12'h048, 12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064,
-      12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100,
-      12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150,
-      12'h154, 12'h158, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
+      12'h068, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc,
+      12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c,
+      12'h150, 12'h154, 12'h158, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -456,6 +466,7 @@ package nic_regs_pkg;
       12'h05c: return rx;
       12'h060: return tx || rx;
       12'h064: return tx || rx;
+      12'h068: return tx || rx;
       12'h080, 12'h084: return tx || rx;
       12'h088, 12'h08c: return tx || rx;
       12'h090: return tx || rx;

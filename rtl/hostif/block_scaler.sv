@@ -17,6 +17,8 @@ module block_scaler
     input  logic              rst,
     // T of the stream; a message whose T is more than fits must not come
     input  logic [20:0]       slots,
+    // lanes are packed: a vector has twice as many elements
+    input  logic              pairs,
 
     // memory's beats; keep has a bit for two bytes
     input  logic [511:0]      s_axis_tdata,
@@ -53,8 +55,8 @@ module block_scaler
 );
 
   localparam int unsigned Beats = VECTOR_BYTES / 64;
-  localparam int unsigned CountBits = Beats > 1 ? $clog2(Beats) : 1;
-  // A vector of 16-bit elements is half as many beats.  Needs that are on their way through the meter have room, too.
+  localparam int unsigned CountBits = $clog2(2 * Beats);
+  // A vector of 16-bit elements is half as many beats, unless lanes are packed.  Needs that are on their way through the meter have room, too.
   localparam int unsigned Needs = 2 * BUFFER_BEATS / Beats < 64 ? 64 : 2 * BUFFER_BEATS / Beats;
   localparam int unsigned NeedsOnTheirWay = 8;
 
@@ -140,7 +142,8 @@ module block_scaler
   logic                  scale_room;
 
   wire narrow = head.dtype == DATA_TYPE_FP16 || head.dtype == DATA_TYPE_BF16;
-  wire [CountBits-1:0] places = narrow ? CountBits'((Beats + 1) / 2 - 1) : CountBits'(Beats - 1);
+  wire [CountBits-1:0] places = narrow == pairs ? CountBits'(Beats - 1)
+                              : pairs ? CountBits'(2 * Beats - 1) : CountBits'((Beats + 1) / 2 - 1);
   wire moves = m_axis_tvalid && m_axis_tready;
   wire announces = state_reg == ANNOUNCE && need_head_valid;
   wire scales = state_reg == WAIT && agreed_head_valid && (told_reg || need_head_valid);

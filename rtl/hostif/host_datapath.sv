@@ -24,6 +24,9 @@ module host_datapath
     // headroom h = ceil(log2 workers) of each stream
     input  logic [HeadroomBits-1:0]      push_headroom,
     input  logic [HeadroomBits-1:0]      pull_headroom,
+    // lanes of gradients and sums are packed; the workers are 2^h
+    input  logic                         pairs,
+    input  logic                         full,
 
     input  request_t                     push_request,
     input  logic                         push_ring,
@@ -87,11 +90,16 @@ module host_datapath
   logic              agreed_valid;
   type_set_t         block_types;
 
-  // The buffer holds T vectors and one more; half a beat is no vector's end.
+  // The buffer holds T vectors and one more, which are of twice as many beats if their fp32 numbers are packed; half a beat is
+  // no vector's end.
   localparam int unsigned Beats = VECTOR_BYTES / 64;
-  localparam type_set_t Floats = 8'd1 << DATA_TYPE_FP32 | (Beats == 1 ? 8'd0 : 8'd1 << DATA_TYPE_FP16 | 8'd1 << DATA_TYPE_BF16);
+  localparam type_set_t Wide = 8'd1 << DATA_TYPE_FP32;
+  localparam type_set_t Narrow = 8'd1 << DATA_TYPE_FP16 | 8'd1 << DATA_TYPE_BF16;
 
-  assign block_types = BLOCK && block_allowed && slots < 21'(BLOCK_BEATS / Beats) ? Floats : '0;
+  wire fits   = BLOCK && block_allowed && slots < 21'(BLOCK_BEATS / Beats);
+  wire fits_2 = slots < 21'(BLOCK_BEATS / Beats / 2);
+
+  assign block_types = (fits && (!pairs || fits_2) ? Wide : '0) | (fits && (pairs || Beats > 1) ? Narrow : '0);
 
   host_access #(
       `ACCESS_PASS
@@ -158,6 +166,8 @@ module host_datapath
       .clk,
       .rst,
       .headroom(push_headroom),
+      .pairs,
+      .full,
       .slots,
       .s_job(push_job),
       .s_job_valid(push_job_valid),
@@ -184,6 +194,7 @@ module host_datapath
       .clk,
       .rst,
       .headroom(pull_headroom),
+      .pairs,
       .s_job(pull_job),
       .s_job_valid(pull_job_valid),
       .s_job_ready(pull_job_ready),

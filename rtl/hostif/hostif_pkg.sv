@@ -29,8 +29,8 @@ package hostif_pkg;
   // a bit per data_type_t
   typedef logic [7:0] type_set_t;
   localparam type_set_t ByteTypes = 8'd1 << DATA_TYPE_BYTES;
-  localparam type_set_t LaneTypes = 8'd1 << DATA_TYPE_INT32 | 8'd1 << DATA_TYPE_FP32 | 8'd1 << DATA_TYPE_FP16
-                                  | 8'd1 << DATA_TYPE_BF16;
+  localparam type_set_t PairTypes = 8'd1 << DATA_TYPE_FP32 | 8'd1 << DATA_TYPE_FP16 | 8'd1 << DATA_TYPE_BF16;
+  localparam type_set_t LaneTypes = PairTypes | 8'd1 << DATA_TYPE_INT32;
 
   // How a request ended; the first byte of its completion record.
   typedef enum logic [7:0] {
@@ -45,7 +45,8 @@ package hostif_pkg;
     STATUS_LENGTH_MISMATCH = 8'd8,  // the message is longer or shorter than the pull
     STATUS_TYPE_MISMATCH   = 8'd9,  // integers were pushed and floats are pulled
     STATUS_EXPONENT_MISMATCH = 8'd10,  // the shared exponent changed within a message of floats, or not all announced theirs
-    STATUS_BAD_SCALING     = 8'd11  // block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
+    STATUS_BAD_SCALING     = 8'd11, // block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
+    STATUS_LANES_MISMATCH  = 8'd12  // a sum whose lanes are packed otherwise than the stream's, or were not so at all workers
   } status_t;
 
   // a push or a pull as the host asks for it

@@ -20,6 +20,8 @@ module pull_path
     input  logic                    rst,
     // headroom h = ceil(log2 workers)
     input  logic [HeadroomBits-1:0] headroom,
+    // sums have packed lanes
+    input  logic                    pairs,
 
     // every request, in order; its segments wait for the beats
     input  job_t                    s_job,
@@ -88,35 +90,36 @@ module pull_path
   logic              sat_reg;
   logic signed [7:0] exponent_reg;
   logic              announced_reg;   // the block-scaled message's announcements have come
+  logic              loaded_reg;      // left_reg is the request's
+  logic              ending_reg;      // the request has ended: its record is written, and it makes room for the next
 
   // Before the data of a block-scaled message come announcements; one without next_exp is of a worker that has none.
-  wire good = job_valid && job.status == STATUS_OK;
+  wire current = loaded_reg && !ending_reg;
+  wire good = current && job.status == STATUS_OK;
   wire before_data = good && job.block && state_reg == BEGIN && !announced_reg;
-  wire announcement = before_data && s_axis_tuser.expv;
+  wire announcement = before_data && s_axis_tuser.expv && !s_axis_tuser.foreign;
   wire unannounced = before_data && !s_axis_tuser.expv;
 
   wire bytes_pulled = job.dtype == DATA_TYPE_BYTES;
   wire floats_pulled = job.dtype != DATA_TYPE_BYTES && job.dtype != DATA_TYPE_INT32;
   wire floats_pushed = s_axis_tuser.dtype != DATA_TYPE_BYTES && s_axis_tuser.dtype != DATA_TYPE_INT32;
 
-  logic [31:0] left;       // elements missing before this beat
   logic [31:0] carried;    // elements in this vector
   logic [6:0]  per_beat;   // elements in a beat
   logic        misfit;
   status_t     misfit_status;
 
-  assign left     = state_reg == BEGIN ? job.len >> element_shift(job.dtype) : left_reg;
-  assign carried  = bytes_pulled ? 32'(s_axis_tuser.bytes) : VectorLanes;
-  assign per_beat = bytes_pulled ? 7'd64 : 7'd16;
+  assign carried  = bytes_pulled ? 32'(s_axis_tuser.bytes) : pairs ? 2 * VectorLanes : VectorLanes;
+  assign per_beat = bytes_pulled ? 7'd64 : pairs ? 7'd32 : 7'd16;
 
   always_comb begin
     misfit        = 1'b0;
     misfit_status = STATUS_LENGTH_MISMATCH;
     if (s_axis_tuser.last) begin
       // Padding looks like data, so sums are compared by whole vectors.
-      misfit = left > carried || (bytes_pulled && carried > left);
+      misfit = left_reg > carried || (bytes_pulled && carried > left_reg);
     end else begin
-      misfit = left <= carried || (bytes_pulled && carried != 32'(VECTOR_BYTES));
+      misfit = left_reg <= carried || (bytes_pulled && carried != 32'(VECTOR_BYTES));
     end
     if (!misfit && floats_pulled && !floats_pushed) begin
       misfit        = 1'b1;
@@ -129,6 +132,10 @@ module pull_path
     if (unannounced) begin
       misfit        = 1'b1;
       misfit_status = STATUS_EXPONENT_MISMATCH;
+    end
+    if (s_axis_tuser.foreign) begin
+      misfit        = 1'b1;
+      misfit_status = STATUS_LANES_MISMATCH;
     end
   end
 
@@ -144,7 +151,7 @@ module pull_path
   wire drop = good && (state_reg == SKIP || announcement);
   wire breaks = first_beat_reg && misfit;
   wire room = record_room && total_room;
-  wire completes = left <= 32'(per_beat);
+  wire completes = left_reg <= 32'(per_beat);
 
   assign trim_valid    = good && room && !drop && s_axis_tvalid;
   assign s_axis_tready = drop ? room : good && room && trim_ready;
@@ -155,16 +162,18 @@ module pull_path
     for (int unsigned i = 0; i < 64; i++) trim_keep[i] = 1'b1;
     if (breaks) trim_keep = '0;
     else if (completes) begin
-      for (int unsigned i = 0; i < 64; i++) trim_keep[i] = bytes_pulled ? 7'(i) < left[6:0] : 7'(i / 4) < left[6:0];
+      for (int unsigned i = 0; i < 64; i++) begin
+        trim_keep[i] = (bytes_pulled ? 7'(i) : pairs ? 7'(i / 2) : 7'(i / 4)) < left_reg[6:0];
+      end
     end
   end
 
   wire takes = s_axis_tvalid && s_axis_tready;
   wire unused = &{1'b0, job.exponent};
   wire message_ends = takes && s_axis_tlast && s_axis_tuser.last && !announcement;
-  wire refused = job_valid && job.status != STATUS_OK && room && state_reg == BEGIN;
+  wire refused = current && job.status != STATUS_OK && room;
 
-  assign job_done = message_ends || refused;
+  assign job_done = ending_reg;
 
   assign agreed       = s_axis_tuser.next_exp;
   assign agreed_valid = takes && first_beat_reg && job.block && s_axis_tuser.expv;
@@ -178,7 +187,7 @@ module pull_path
   logic signed [7:0] exponent_after;
 
   always_comb begin
-    left_after    = left;
+    left_after    = left_reg;
     status_after  = state_reg == BEGIN ? STATUS_OK : status_reg;
     missing_after = state_reg == BEGIN ? 32'd0 : missing_reg;
     // A block-scaled message's is the largest of its vectors'.
@@ -186,16 +195,17 @@ module pull_path
     if (state_reg != SKIP) begin
       if (breaks) begin
         status_after  = misfit_status;
-        missing_after = left;
+        missing_after = left_reg;
       end else begin
-        left_after = completes ? 32'd0 : left - 32'(per_beat);
+        left_after = completes ? 32'd0 : left_reg - 32'(per_beat);
       end
     end
   end
 
   always_ff @(posedge clk) begin
+    if (!loaded_reg) left_reg <= job.len >> element_shift(job.dtype);
     if (takes) begin
-      left_reg     <= left_after;
+      if (!announcement) left_reg <= left_after;
       status_reg   <= status_after;
       missing_reg  <= missing_after;
       exponent_reg <= exponent_after;
@@ -205,7 +215,13 @@ module pull_path
       state_reg      <= BEGIN;
       first_beat_reg <= 1'b1;
       announced_reg  <= 1'b0;
-    end else if (takes) begin
+      loaded_reg     <= 1'b0;
+      ending_reg     <= 1'b0;
+    end else begin
+      loaded_reg <= job_valid && !ending_reg;
+      ending_reg <= message_ends || refused;
+    end
+    if (!rst && takes) begin
       first_beat_reg <= s_axis_tlast;
       if (message_ends) state_reg <= BEGIN;
       else if (!drop) state_reg <= trim_last ? SKIP : FILL;
@@ -237,7 +253,10 @@ module pull_path
       as.dtype    = bytes_pulled ? DATA_TYPE_INT32 : job.dtype;
       as.exponent = s_axis_tuser.exp;
       as.headroom = headroom;
-      for (int unsigned i = 0; i < 16; i++) lane_keep[4*i+:4] = {4{trim_keep[4*i]}};
+      as.pairs    = pairs && !bytes_pulled;
+      as.full     = 1'b0;  // says nothing about the way back
+      lane_keep   = trim_keep;
+      if (bytes_pulled) for (int unsigned i = 0; i < 16; i++) lane_keep[4*i+:4] = {4{trim_keep[4*i]}};
       // A beat keeps something: what ends a broken message is one lane, which is taken out again behind.
       if (breaks) lane_keep[3:0] = '1;
     end
@@ -264,7 +283,7 @@ module pull_path
     sync_fifo #(.WIDTH(4), .DEPTH(Jobs), .RAM_STYLE("distributed")) tails (
         .clk,
         .rst,
-        .s_data({breaks, bytes_pulled, left[1:0]}),
+        .s_data({breaks, bytes_pulled, left_reg[1:0]}),
         .s_valid(trim_valid && trim_ready && trim_last),
         .s_ready(bytes_room),
         .m_data({tail_breaks, tail_is_bytes, tail}),
@@ -303,7 +322,7 @@ module pull_path
         .m_ready(value_ready)
     );
 
-    wire unused_headroom = &{1'b0, headroom};
+    wire unused_headroom = &{1'b0, headroom, pairs};
   end
 
   // ---- exactly the beats of the request -------------------------------------------------------------------------
@@ -356,16 +375,18 @@ module pull_path
   logic        fault_error;
   logic        fault_unmapped;
 
+  wire moved = job.status == STATUS_OK;  // the request was not refused
+
   always_comb begin
     record = '{
         address: job.completion,
-        status: refused ? job.status : status_after,
-        flags: !refused && (s_axis_tuser.sat || (sat_reg && state_reg != BEGIN)) ? FLAG_SAT : 8'd0,
+        status: moved ? status_reg : job.status,
+        flags: moved && sat_reg ? FLAG_SAT : 8'd0,
         tag: job.tag,
-        bytes: refused ? 32'd0 : job.len - (missing_after << element_shift(job.dtype)),
+        bytes: moved ? job.len - (missing_reg << element_shift(job.dtype)) : 32'd0,
         saturated: 32'd0,
         nonfinite: 32'd0,
-        exponent: exponent_after,
+        exponent: exponent_reg,
         needed: '0,
         started: job.started
     };
@@ -374,7 +395,7 @@ module pull_path
   sync_fifo #(.WIDTH($bits(completion_t) + 1), .DEPTH(Jobs), .RAM_STYLE("distributed")) records (
       .clk,
       .rst,
-      .s_data({record, !refused}),
+      .s_data({record, moved}),
       .s_valid(job_done),
       .s_ready(record_room),
       .m_data({record_head, record_moves_data}),

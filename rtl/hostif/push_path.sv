@@ -21,6 +21,9 @@ module push_path
     input  logic                    rst,
     // headroom h = ceil(log2 workers)
     input  logic [HeadroomBits-1:0] headroom,
+    // floats go to packed lanes; the workers are 2^h
+    input  logic                    pairs,
+    input  logic                    full,
     // T
     input  logic [20:0]             slots,
 
@@ -107,7 +110,7 @@ module push_path
   // ---- floats to lanes ------------------------------------------------------------------------------------------
   logic [511:0]       lanes;
   logic               lanes_last;
-  logic [2*Lanes-1:0] lanes_cut;  // {cut, not finite}
+  logic [4*Lanes-1:0] lanes_cut;  // {cut, not finite}
   logic               lanes_valid;
   logic               lanes_ready;
   vector_scale_t      scale;
@@ -140,6 +143,8 @@ module push_path
       as.dtype    = value_dtype == DATA_TYPE_BYTES ? DATA_TYPE_INT32 : value_dtype;
       as.exponent = value_exponent;
       as.headroom = headroom;
+      as.pairs    = pairs;
+      as.full     = full;
       for (int unsigned i = 0; i < 32; i++) begin
         keep_of_two[i]           = s_axis_tkeep[2*i];
         value_keep_bytes[2*i+:2] = {2{value_keep[i]}};
@@ -151,6 +156,7 @@ module push_path
         .rst,
         .data(s_axis_tdata),
         .dtype(s_axis_dtype),
+        .pairs,
         .last(s_axis_tlast),
         .tag(s_axis_block),
         .valid(enters),
@@ -184,6 +190,7 @@ module push_path
           .clk,
           .rst,
           .slots,
+          .pairs,
           .s_axis_tdata,
           .s_axis_tkeep(keep_of_two),
           .s_axis_tlast,
@@ -256,11 +263,12 @@ module push_path
     assign needed       = '0;
     assign needed_valid = 1'b1;
 
-    wire unused = &{1'b0, s_axis_tkeep, s_axis_dtype, s_axis_exponent, s_axis_block, headroom, slots, agreed, agreed_valid, scale_ready};
+    wire unused = &{1'b0, s_axis_tkeep, s_axis_dtype, s_axis_exponent, s_axis_block, headroom, pairs, full, slots, agreed,
+                    agreed_valid, scale_ready};
   end
 
   // ---- vectors ----------------------------------------------------------------------------------------------------
-  // Nothing enters a vector before its request is known, nor after its end before the completion before has gone.
+  // Nothing enters a vector before its request is known, nor leaves at its end before the completion before has gone.
   logic        cut_valid;
   logic        cut_ready;
   logic        out_ready;
@@ -268,6 +276,7 @@ module push_path
   logic        announces;
   completion_t completion_reg;
   logic        completion_valid_reg;
+  logic        counting_reg;  // a request has ended, and the counts of its last beat are added up
 
   assign open = job_valid && job.status == STATUS_OK;
 
@@ -298,54 +307,71 @@ module push_path
   );
 
   wire final_beat = m_axis_tlast && m_axis_tuser.last && !announces;
-  wire may_move   = !final_beat || (!completion_valid_reg && fault_valid && needed_valid);
+  wire busy       = completion_valid_reg || counting_reg;
+  wire may_move   = !final_beat || (!busy && fault_valid && needed_valid);
 
   assign m_axis_tvalid = out_valid && may_move;
   assign out_ready     = m_axis_tready && may_move;
 
   wire sent    = m_axis_tvalid && m_axis_tready && final_beat;
-  wire refused = job_valid && job.status != STATUS_OK && !completion_valid_reg;
+  wire refused = job_valid && job.status != STATUS_OK && !busy;
 
   assign job_done = sent || refused;
 
   // ---- counts and completion -----------------------------------------------------------------------------------
-  logic [31:0] saturated_reg;
-  logic [31:0] nonfinite_reg;
-  logic [31:0] saturated;
-  logic [31:0] nonfinite;
+  // A beat's are counted in one clock and added in the next, so the completion comes a clock after its request's end.
+  localparam int unsigned CountBits = $clog2(2 * Lanes + 1);
 
-  wire lanes_move = lanes_valid && lanes_ready;
+  logic [CountBits-1:0] saturated_beat_reg;
+  logic [CountBits-1:0] nonfinite_beat_reg;
+  logic [31:0]          saturated_reg;
+  logic [31:0]          nonfinite_reg;
+  logic                 cut_reg;      // of the message: a value was cut
 
-  assign saturated = saturated_reg + (lanes_move ? 32'($countones(lanes_cut[Lanes+:Lanes])) : 32'd0);
-  assign nonfinite = nonfinite_reg + (lanes_move ? 32'($countones(lanes_cut[0+:Lanes])) : 32'd0);
+  wire         lanes_move = lanes_valid && lanes_ready;
+  wire [31:0]  saturated  = saturated_reg + 32'(saturated_beat_reg);
+  wire [31:0]  nonfinite  = nonfinite_reg + 32'(nonfinite_beat_reg);
 
   assign m_completion       = completion_reg;
   assign m_completion_valid = completion_valid_reg;
 
   always_ff @(posedge clk) begin
+    saturated_beat_reg <= lanes_move ? CountBits'($countones(lanes_cut[2*Lanes+:2*Lanes])) : '0;
+    nonfinite_beat_reg <= lanes_move ? CountBits'($countones(lanes_cut[0+:2*Lanes])) : '0;
     if (job_done) begin
       completion_reg <= '{
           address: job.completion,
           status: refused ? job.status : fault[1] ? STATUS_BUS_ERROR : fault[0] ? STATUS_UNMAPPED_LATER : STATUS_OK,
-          flags: !refused && saturated != 0 ? FLAG_SAT : 8'd0,
+          flags: !refused && (cut_reg || (lanes_move && |lanes_cut)) ? FLAG_SAT : 8'd0,
           tag: job.tag,
           bytes: refused ? 32'd0 : job.len,
-          saturated: refused ? 32'd0 : saturated,
-          nonfinite: refused ? 32'd0 : nonfinite,
+          saturated: 32'd0,
+          nonfinite: 32'd0,
           exponent: job.exponent,
           needed: refused ? 8'sd0 : needed,
           started: job.started
       };
     end
+    if (counting_reg) begin
+      completion_reg.saturated <= saturated;
+      completion_reg.nonfinite <= nonfinite;
+    end
     if (rst) begin
       completion_valid_reg <= 1'b0;
+      counting_reg         <= 1'b0;
+      cut_reg              <= 1'b0;
       saturated_reg        <= '0;
       nonfinite_reg        <= '0;
+      saturated_beat_reg   <= '0;
+      nonfinite_beat_reg   <= '0;
     end else begin
-      if (job_done) completion_valid_reg <= 1'b1;
+      counting_reg <= job_done;
+      if (counting_reg) completion_valid_reg <= 1'b1;
       else if (m_completion_ready) completion_valid_reg <= 1'b0;
-      saturated_reg <= sent ? '0 : saturated;
-      nonfinite_reg <= sent ? '0 : nonfinite;
+      if (sent) cut_reg <= 1'b0;
+      else if (lanes_move && |lanes_cut) cut_reg <= 1'b1;
+      saturated_reg <= counting_reg ? '0 : saturated;
+      nonfinite_reg <= counting_reg ? '0 : nonfinite;
     end
   end
 

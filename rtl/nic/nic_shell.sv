@@ -127,12 +127,13 @@ module nic_shell
             heartbeat_interval: control.heartbeat_interval
         },
         wid: control.wid,
+        pairs: control.lanes_packed,
         all_reduce: control.control_all_reduce
     };
 
     status                    = '0;
     status.id                 = 32'h4843_5443;
-    status.version_map        = 16'd2;
+    status.version_map        = 16'd3;
     status.version_protocol   = 8'(Version);
     status.build_root         = Root;
     status.build_all_reduce   = ALL_REDUCE && !Root;
@@ -197,11 +198,14 @@ module nic_shell
   // ---- the host's side ---------------------------------------------------------------------------------------
   request_t  push_request;
   request_t  pull_request;
+  type_set_t lane_types;
+  type_set_t push_types;
   type_set_t pull_types;
 
   // An AggNIC pushes bytes and pulls sums.  A WorkerNIC pushes gradients; what it pulls depends on the mode.
-  localparam type_set_t PushTypes = Root ? ByteTypes : LaneTypes;
-  assign pull_types = Root || (ALL_REDUCE && control.control_all_reduce) ? LaneTypes : ByteTypes;
+  assign lane_types = control.lanes_packed ? PairTypes : LaneTypes;
+  assign push_types = Root ? ByteTypes : lane_types;
+  assign pull_types = Root || (ALL_REDUCE && control.control_all_reduce) ? lane_types : ByteTypes;
 
   always_comb begin
     push_request = '{
@@ -239,10 +243,12 @@ module nic_shell
       .now,
       .push_headroom(control.headroom),
       .pull_headroom(control.headroom),
+      .pairs(control.lanes_packed),
+      .full(control.lanes_full),
       .push_request,
       .push_ring(strobe.push_ring),
       .push_free,
-      .push_types(PushTypes),
+      .push_types,
       .block_allowed(control.control_all_reduce),
       .slots(control.tx_slots),
       .pull_request,

@@ -30,6 +30,8 @@ module frame_parser
     input  logic                 rx_run,
     // data are sums (FA), not parameters (PARAM)
     input  logic                 sums,
+    // sums have packed lanes
+    input  logic                 pairs,
     // sums carry what a heartbeat says
     input  logic                 carry,
 
@@ -146,6 +148,7 @@ module frame_parser
   wire is_rx     = rx_run && h.gen == rx_gen;
   wire is_merged = h.ptype == PACKET_TYPE_MH;
   wire is_data   = h.ptype == (sums ? PACKET_TYPE_FA : PACKET_TYPE_PARAM);
+  wire of_lanes  = (h.flags & (FLAG_PACKED | FLAG_MIXED)) != 8'd0;  // only a sum has such flags
   wire has_pair  = (h.flags & FLAG_ACKV) != 8'd0;
   wire is_heard  = has_pair && is_tx && (is_merged || carry);
 
@@ -177,7 +180,7 @@ module frame_parser
     else if (!plain || !checksum_good) judged = REJECT_IPV4;
     else if (!whole_reg) judged = REJECT_SHORT;
     else if (h.version != 4'(Version)) judged = REJECT_VERSION;
-    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (h.flags & (FLAG_PACKED | FLAG_MIXED)) != 8'd0) judged = REJECT_FLAGS;
+    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (of_lanes && !(sums && is_data))) judged = REJECT_FLAGS;
     else if (!is_tx && !is_rx) judged = REJECT_GENERATION;
     else if (!(is_merged && is_tx) && !(is_data && is_rx)) judged = REJECT_TYPE;
     else if (is_merged && !has_pair) judged = REJECT_FLAGS;
@@ -217,6 +220,7 @@ module frame_parser
       meta_reg.expv     <= (h.flags & FLAG_EXPV) != 8'd0;
       meta_reg.sat      <= (h.flags & FLAG_SAT) != 8'd0;
       meta_reg.last     <= (h.flags & FLAG_LAST) != 8'd0;
+      meta_reg.foreign  <= sums && ((h.flags & FLAG_MIXED) != 8'd0 || ((h.flags & FLAG_PACKED) != 8'd0) != pairs);
       meta_reg.bytes    <= payload;
       reject_reg        <= judged;
     end

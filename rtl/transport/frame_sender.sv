@@ -27,6 +27,8 @@ module frame_sender
     input  seq_t                 rx_ack,
     input  seq_t                 rx_credit,
     input  logic                 carry,
+    // lanes are packed
+    input  logic                 pairs,
 
     // a heartbeat is due; `beat_missing`: to ask for frame beat_seq
     input  logic                 beat_valid,
@@ -153,7 +155,8 @@ module frame_sender
       header.exp      = PARAMETERS ? 8'sd0 : meta.exp;
       header.next_exp = meta.expv ? meta.next_exp : 8'sd0;
       header.flags |= (again_1_reg ? FLAG_RETX : 8'd0) | (meta.last ? FLAG_LAST : 8'd0)
-                    | (meta.expv ? FLAG_EXPV : 8'd0) | (meta.sat ? FLAG_SAT : 8'd0);
+                    | (meta.expv ? FLAG_EXPV : 8'd0) | (meta.sat ? FLAG_SAT : 8'd0)
+                    | (pairs && !PARAMETERS ? FLAG_PACKED : 8'd0);
     end
   end
 
@@ -220,5 +223,7 @@ module frame_sender
     if (rst) valid_reg <= 1'b0;
     else if (move) valid_reg <= head_2_reg || payload_2_reg;
   end
+
+  wire unused_meta = &{1'b0, meta.foreign};
 
 endmodule : frame_sender

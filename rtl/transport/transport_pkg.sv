@@ -5,6 +5,7 @@ package transport_pkg;
   // ---- beside a vector -----------------------------------------------------------------------------------
   // A vector crosses a stream as VECTOR_BYTES / 64 beats, tlast on the last of them.
   typedef struct packed {
+    logic               foreign;   // on RX: the sum's lanes are not the stream's, or not of all workers
     data_type_t         dtype;
     logic signed [7:0]  exp;
     logic signed [7:0]  next_exp;
@@ -61,6 +62,7 @@ package transport_pkg;
     address_settings_t address;
     timing_settings_t  timing;
     logic [7:0]        wid;
+    logic              pairs;       // the stream of gradients and sums has packed lanes
     logic              all_reduce;  // WorkerNIC only: the sums come back to the workers
   } transport_settings_t;
 

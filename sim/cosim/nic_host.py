@@ -122,11 +122,6 @@ class NicHost:
             raise CosimError(
                 f"{self.name} is {description['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
             )
-        if job.packed:
-            raise CosimError(
-                f"job {job.name} has packed lanes, and the NIC of {self.name} converts to 32-bit lanes alone: plan it "
-                "without packed, or make the host one of software"
-            )
         streams = {
             name: StreamSettings(description[name]["gen"], description[name]["base_seq"], description[name]["slots"])
             for name in (_GRADIENTS, _PARAMETERS, _SUMS)
@@ -149,7 +144,7 @@ class NicHost:
                 local_port=local_port, peer_mac=to_int(switch.mac, 48, "mac"),
                 peer_ip=to_int(switch_ip, 32, "ip"), peer_port=switch_port, wid=wid,
                 rto=timing.rto, rto_most=timing.rto_most, resend_delay=timing.resend_delay * wid,
-                heartbeat_interval=timing.heartbeat,
+                heartbeat_interval=timing.heartbeat, packed=job.packed,
             )
         )  # fmt: skip
         self.driver.start(all_reduce=description["role"] == "peer")

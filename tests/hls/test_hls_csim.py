@@ -39,7 +39,7 @@ def test_the_converters_have_the_streams_of_the_rtl(rng: random.Random) -> None:
     found = np.zeros(8, np.uint32)
     scoreboard().hls_pins(found.ctypes.data_as(ctypes.c_void_p))
     how = layout("format_pkg", "format_t")
-    assert found.tolist() == [512, 64, how.bits, 1, 512, 64, 32, 1]
+    assert found.tolist() == [512, 64, how.bits, 1, 512, 64, 64, 1]
     for module in ("float_to_int", "int_to_float"):
         ports = re.findall(r"\b([sm]_axis)_t(data|keep|last|user)\b", (RTL / "format" / f"{module}.sv").read_text())
         streams = rf"^void {module}\(hls::stream<(\w+)>& (\w+), hls::stream<(\w+)>& (\w+)\)"
@@ -48,6 +48,7 @@ def test_the_converters_have_the_streams_of_the_rtl(rng: random.Random) -> None:
         assert (kernel[2], kernel[4]) == ("s_axis", "m_axis")
         assert ("m_axis", "user") in ports if kernel[3] == "CutBeat" else ("m_axis", "user") not in ports
     for _ in range(20):
-        dtype, exponent, headroom = rng.randrange(5), rng.randrange(-128, 128), rng.randrange(6)
-        packed = how.pack({"dtype": dtype, "exponent": exponent, "headroom": headroom})
-        assert scoreboard().hls_format(dtype, exponent, headroom) == packed
+        dtype, exponent, headroom = rng.randrange(5), rng.randrange(-128, 128), rng.randrange(7)
+        pairs, full = rng.randrange(2), rng.randrange(2)
+        packed = how.pack({"dtype": dtype, "exponent": exponent, "headroom": headroom, "pairs": pairs, "full": full})
+        assert scoreboard().hls_format(dtype, exponent, headroom | pairs << 3 | full << 4) == packed

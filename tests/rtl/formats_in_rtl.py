@@ -18,9 +18,10 @@ LANES_VALUES = {
 }
 
 
-def how(dtype: DataType, exponent: int, workers: int) -> int:
+def how(dtype: DataType, exponent: int, workers: int, *, packed: bool = False) -> int:
     """`format_t` as bits."""
-    return dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
+    shape = workers == 1 << formats.headroom(workers), packed
+    return shape[0] << 20 | shape[1] << 19 | dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
 
 
 def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1) -> tuple[Beats, int]:
@@ -42,7 +43,7 @@ def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int =
         "format_bench.cpp",
         "convert",
         beats,
-        room=len(beats),
+        room=2 * len(beats),
         gaps=gaps,
         seed=seed,
         parameters={"STAGES": stages, "HALVES": halves},
@@ -50,9 +51,9 @@ def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int =
 
 
 def counts(beats: Beats) -> tuple[int, int]:
-    """Lanes cut, and lanes not finite."""
-    flags = [int(flag) for flag in beats["user"]]
-    return sum((flag >> LANES).bit_count() for flag in flags), sum((flag & 0xFFFF).bit_count() for flag in flags)
+    """Elements cut, and elements not finite."""
+    flags = [divmod(int(flag), 1 << 2 * LANES) for flag in beats["user"]]
+    return sum(cut.bit_count() for cut, _ in flags), sum(nonfinite.bit_count() for _, nonfinite in flags)
 
 
 def near(numbers: np.random.Generator, exponent: int, count: int) -> NDArray[np.uint32]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.hls.build import scoreboard
+from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType
 
 _ITEM = {DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2, DataType.INT32: 4}
@@ -23,36 +24,54 @@ class Lanes:
     nonfinite: int
 
 
-def float_to_int(message: bytes, dtype: DataType, exponent: int, headroom: int) -> Lanes:
+@dataclass(frozen=True)
+class How:
+    """How to convert: the fields of `format_t`, from the number of workers."""
+
+    dtype: DataType
+    exponent: int
+    workers: int
+    packed: bool = False
+
+    @property
+    def range(self) -> int:
+        """h, and what matters of packed lanes, as the kernels' functions take them."""
+        headroom = formats.headroom(self.workers)
+        return headroom | self.packed << 3 | (self.workers == 1 << headroom) << 4
+
+
+def float_to_int(message: bytes, how: How) -> Lanes:
     """A whole message through the kernel with its streams."""
-    count = len(message) // _ITEM[dtype]
-    lanes = np.zeros(count, np.int32)
+    count = len(message) // _ITEM[how.dtype]
+    lanes = np.zeros(-(-count // 2) if how.packed else count, np.int32)
     cut, special = ctypes.c_uint64(), ctypes.c_uint64()
     written = scoreboard().hls_float_to_int(
-        message, ctypes.c_uint64(len(message)), int(dtype), exponent, headroom,
+        message, ctypes.c_uint64(len(message)), int(how.dtype), how.exponent, how.range,
         ctypes.c_void_p(lanes.ctypes.data), ctypes.byref(cut), ctypes.byref(special),
     )  # fmt: skip
     assert written == lanes.nbytes
     return Lanes(lanes, cut.value, special.value)
 
 
-def int_to_float(lanes: NDArray[np.int32], dtype: DataType, exponent: int, headroom: int) -> bytes:
-    """A whole message back."""
-    out = np.zeros(len(lanes) * _ITEM[dtype], np.uint8)
+def int_to_float(lanes: NDArray[np.int32], how: How, elements: int) -> bytes:
+    """A whole message back; of packed lanes an even number of elements, or all but the last."""
+    out = np.zeros(elements * _ITEM[how.dtype], np.uint8)
+    size = 2 * elements if how.packed else lanes.nbytes
     written = scoreboard().hls_int_to_float(
-        lanes.tobytes(), ctypes.c_uint64(lanes.nbytes), int(dtype), exponent, headroom, ctypes.c_void_p(out.ctypes.data)
-    )
+        lanes.tobytes(), ctypes.c_uint64(lanes.nbytes), ctypes.c_uint64(size), int(how.dtype), how.exponent, how.range,
+        ctypes.c_void_p(out.ctypes.data),
+    )  # fmt: skip
     assert written == out.nbytes
     return out.tobytes()
 
 
-def quantize_words(words: NDArray[np.uint32], dtype: DataType, exponent: int, headroom: int) -> Lanes:
-    """Words through the lane alone."""
+def quantize_words(words: NDArray[np.uint32], how: How) -> Lanes:
+    """Words through the lane alone: an integer for each."""
     lanes = np.zeros(len(words), np.int32)
     cut, special = ctypes.c_uint64(), ctypes.c_uint64()
     scoreboard().hls_quantize_words(
-        ctypes.c_void_p(np.ascontiguousarray(words).ctypes.data), ctypes.c_uint64(len(words)), int(dtype), exponent,
-        headroom, ctypes.c_void_p(lanes.ctypes.data), ctypes.byref(cut), ctypes.byref(special),
+        ctypes.c_void_p(np.ascontiguousarray(words).ctypes.data), ctypes.c_uint64(len(words)), int(how.dtype),
+        how.exponent, how.range, ctypes.c_void_p(lanes.ctypes.data), ctypes.byref(cut), ctypes.byref(special),
     )  # fmt: skip
     return Lanes(lanes, cut.value, special.value)
 

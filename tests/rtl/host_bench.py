@@ -35,7 +35,7 @@ class Options(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in (
                 "latency", "read_stall", "write_stall", "address_stall", "link_stall", "headroom", "seed", "clocks",
-                "quiet", "queue", "slots",
+                "quiet", "queue", "slots", "pairs",
             )
         ),
     )  # fmt: skip
@@ -94,11 +94,12 @@ def run(
     clocks: int = 2_000_000,
     queue: int = 4096,
     slots: int = 0,
+    pairs: int = 0,
 ) -> tuple[Any, NDArray[Any]]:
     """Changes `memory`, whose first byte is at physical address `base`; what happened, and every write burst."""
     options = Options(
         base, memory.size, *errors, pace.latency, pace.read_stall, pace.write_stall, pace.address_stall,
-        pace.link_stall, headroom, seed & 0xFFFF_FFFF, clocks, 3000, queue, slots,
+        pace.link_stall, headroom, seed & 0xFFFF_FFFF, clocks, 3000, queue, slots, pairs,
     )  # fmt: skip
     outcome = Outcome()
     rows = np.array(list(steps), REQUEST)

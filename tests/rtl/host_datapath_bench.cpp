@@ -43,6 +43,7 @@ struct Options {
   std::uint32_t quiet;   // end after so many clocks in which nothing moves
   std::uint32_t queue;   // beats between transmitter and receiver
   std::uint32_t slots;   // T; 0: not in all-reduce
+  std::uint32_t pairs;   // packed lanes; 2: of 2^h workers
 };
 
 struct Outcome {
@@ -108,6 +109,8 @@ class Bench {
     top.pull_types = 0x1F;
     top.push_headroom = options_.headroom;
     top.pull_headroom = options_.headroom;
+    top.pairs = options_.pairs != 0;
+    top.full = options_.pairs == 2;
     top.block_allowed = options_.slots != 0;
     top.slots = options_.slots;
     reset(outcome);

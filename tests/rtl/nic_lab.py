@@ -103,6 +103,7 @@ class Lab:
     hops: Hops = CALM
     base_seq: int = 0
     all_reduce: bool = False
+    packed: bool = False
     window: int = 0
     pace: Pace = EVEN
     pages: int = 1
@@ -148,7 +149,7 @@ class Lab:
             NicSettings(
                 second if root else first, first if root else second, self.up.workers,
                 local_mac=mac_of(port), local_ip=ip_of(port), peer_mac=SWITCH_MAC, peer_ip=SWITCH_IP, wid=port & 0xFF,
-                rto=6000, rto_most=24000, resend_delay=37 * port, heartbeat_interval=400,
+                rto=6000, rto_most=24000, resend_delay=37 * port, heartbeat_interval=400, packed=self.packed,
             )
         )  # fmt: skip
         driver.start(all_reduce=self.all_reduce)

@@ -42,7 +42,8 @@ def test_members_stand_from_the_high_bits_down(rng: random.Random) -> None:
     values = any_values(meta, rng)
     packed = meta.pack(values)
     assert packed & 0xFFFF == values["bytes"]
-    assert packed >> 35 == values["dtype"]
+    assert packed >> 43 == values["foreign"]
+    assert packed >> 35 & 0xFF == values["dtype"]
     assert packed >> 27 & 0xFF == values["exp"] & 0xFF
     assert meta.unpack(packed) == values
     assert meta.of_words(meta.words(values)) == values
@@ -76,7 +77,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, int], message: str, rng:
 
 
 def test_a_missing_member_and_a_missing_struct_are_named() -> None:
-    with pytest.raises(PackedError, match="vector_meta_t: no value for dtype"):
+    with pytest.raises(PackedError, match="vector_meta_t: no value for foreign"):
         layout("transport_pkg", "vector_meta_t").pack({})
     with pytest.raises(PackedError, match="glm_pkg knows no gone_t"):
         layout("glm_pkg", "gone_t")

@@ -32,12 +32,13 @@ def four_ways_to_lanes(words: NDArray[np.generic], dtype: DataType, exponent: in
     golden = formats.quantize(words.view(LANES_VALUES[dtype]), dtype, exponent, workers)
     want = (golden.saturated, golden.nonfinite)
     headroom = formats.headroom(workers)
+    as_hls = hls_scoreboard.How(dtype, exponent, workers)
 
     big = np.zeros(words.size, ">i4")
     cut = _native.quantize(_native.Pinned(words, False), dtype, exponent, headroom, _native.Pinned(big, True))
     assert np.array_equal(big.astype(np.int32), golden.lanes) and tuple(cut) == want
 
-    model = hls_scoreboard.quantize_words(words.astype(np.uint32), dtype, exponent, headroom)
+    model = hls_scoreboard.quantize_words(words.astype(np.uint32), as_hls)
     assert np.array_equal(model.lanes, golden.lanes) and (model.saturated, model.nonfinite) == want
 
     beats, _ = to_int(beats_of(words.tobytes(), how(dtype, exponent, workers)), NO_GAPS, 1)
@@ -56,7 +57,7 @@ def four_ways_back(lanes: NDArray[np.int32], dtype: DataType, exponent: int, wor
     )
     assert words.tobytes() == golden
 
-    assert hls_scoreboard.int_to_float(lanes, dtype, exponent, headroom) == golden
+    assert hls_scoreboard.int_to_float(lanes, hls_scoreboard.How(dtype, exponent, workers), len(lanes)) == golden
     beats, _ = to_float(beats_of(lanes.tobytes(), how(dtype, exponent, workers)), NO_GAPS, 1)
     assert messages_of(beats) == [golden]
 
@@ -94,7 +95,7 @@ def test_a_stream_kernel_takes_messages_of_any_length(numbers: np.random.Generat
             words = numbers.integers(0, 1 << 16, 2 * count, dtype=np.uint16).tobytes()
             words = words[: count * (4 if dtype == DataType.FP32 else 2)]
             beats, _ = to_int(beats_of(words, how(dtype, 1, 4)), NO_GAPS, 1)
-            model = hls_scoreboard.float_to_int(words, dtype, 1, 2)
+            model = hls_scoreboard.float_to_int(words, hls_scoreboard.How(dtype, 1, 4))
             assert messages_of(beats) == [model.lanes.tobytes()]
             assert counts(beats) == (model.saturated, model.nonfinite)
 

@@ -294,6 +294,25 @@ def test_an_exponent_that_changes_within_a_message_fails_the_pull(rng: random.Ra
         assert whole.check().exponent == 5
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_sums_of_other_lanes_fail_their_pull_and_the_next_is_served(packed: bool, rng: random.Random) -> None:
+    """A sum whose flag is not the stream's, and one of lanes that were not the same at all workers."""
+    own = Flag.PACKED if packed else 0
+    other = Flag.PACKED ^ own
+    with lab(rng, 1, hops=CALM, packed=packed) as there:
+        root = there.root()
+        flags = [own, other, own | Flag.LAST, own | Flag.MIXED | Flag.LAST, own | Flag.LAST]
+        for seq, each in enumerate(flags):
+            root.port.receive(sums_to_the_root(there, seq, flags=each))
+        vector = 512 if packed else 256
+        pulls = [root.pull(n * vector, DataType.FP32) for n in (3, 1, 1)]
+        there.finish(pulls)
+        statuses = [pull.completion.status for pull in pulls]
+        assert statuses == [regs.Status.LANES_MISMATCH, regs.Status.LANES_MISMATCH, regs.Status.OK]
+        assert pulls[0].completion.moved == vector and pulls[1].completion.moved == 0
+        assert pulls[0].buffer.bytes[vector:].tobytes() == b"\xa5" * 2 * vector
+
+
 def test_a_register_that_is_not_there_is_an_error(rng: random.Random) -> None:
     with lab(rng, 1, hops=CALM) as there:
         nic = there.hosts[0].port.nic

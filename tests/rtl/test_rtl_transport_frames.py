@@ -105,8 +105,9 @@ def broken_frames(role: str, settings: Settings) -> dict[str, list[bytes]]:
         "SHORT": [beat[:63], data[:42], data[:50]],
         "VERSION": [changed(data, 42, 0x20 | data[42] & 15), changed(beat, 42, 0x04)],
         "FLAGS": [
-            *(data_frame(role, settings, seq, flags=flags) for flags in (Flag.PACKED, Flag.MIXED)),
+            *(parameter_frame(settings, seq, b"p" * 100, flags=flags) for flags in (Flag.PACKED, Flag.MIXED)),
             merged_frame(settings, end, end + 20, flags=0x81),
+            *(merged_frame(settings, end, end + 20, flags=Flag.ACKV | flag) for flag in (Flag.PACKED, Flag.MIXED)),
             merged_frame(settings, end, end + 20, flags=0), merged_frame(settings, end, end + 20, flags=Flag.RETX),
         ],
         "GENERATION": [data_frame(role, settings, seq, gen=g) for g in (0, 1, 0x1235, 0xFFFF)],

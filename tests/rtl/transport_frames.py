@@ -18,7 +18,8 @@ from catchment.wire.udp_frame import internet_checksum
 
 LANES = VECTOR_BYTES // 4
 M32 = 1 << 32
-_ALL_FLAGS = int(sum(Flag) - Flag.PACKED - Flag.MIXED)  # NICs have lanes of 32 bits
+_OF_SUMS = int(Flag.PACKED | Flag.MIXED)
+_ALL_FLAGS = int(sum(Flag))
 
 
 def colons(mac: int) -> str:
@@ -115,7 +116,7 @@ class Judge:
     def _envelope(self, header: Header) -> str:
         if header.version != VERSION:
             return "VERSION"
-        if header.flags & ~_ALL_FLAGS:
+        if header.flags & ~(_ALL_FLAGS if self.sums and header.type == PacketType.FA else _ALL_FLAGS - _OF_SUMS):
             return "FLAGS"
         return "" if self._is_tx(header) or self._is_rx(header) else "GENERATION"
 

@@ -55,6 +55,7 @@ class Settings:
     resend_delay: int = 0
     heartbeat_interval: int = 400
     wid: int = 3
+    pairs: bool = False
     all_reduce: bool = False
 
     def words(self) -> list[int]:
@@ -82,6 +83,7 @@ class Meta:
     sat: bool = False
     last: bool = False
     bytes: int = VECTOR_BYTES
+    foreign: bool = False
 
     def word(self) -> int:
         return _META.pack(asdict(self))
@@ -89,7 +91,7 @@ class Meta:
     @staticmethod
     def of(word: int) -> Meta:
         fields = _META.unpack(word)
-        flags = {name: bool(fields[name]) for name in ("expv", "sat", "last")}
+        flags = {name: bool(fields[name]) for name in ("expv", "sat", "last", "foreign")}
         return Meta(**{**fields, **flags, "dtype": DataType(fields["dtype"])})
 
 

@@ -196,8 +196,6 @@ def test_what_cannot_be_is_refused(rng: random.Random) -> None:
     with star(rng, 2, software=["w0"]) as machine:
         with pytest.raises(CosimError, match="w0 has no NIC in RTL"):
             machine.nic("w0")
-        with pytest.raises(CosimError, match="job halves has packed lanes, and the NIC of w1"):
-            machine.allreduce(["w0", "w1"], packed=True, name="halves")
         job = machine.luwu(["w0", "w1"], root="opt")
         pull = machine["opt"].pull(64, DataType.FP32)
         with pytest.raises(CosimError, match="not done after 5000 clocks: opt: pull"):
