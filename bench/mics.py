@@ -1,7 +1,8 @@
 """`make bench-mics`: what a sharded model moves between nodes, beside the formulas; its bits beside DDP's; its times.
 
 `python -m bench.mics --links demo=20 --links 8M=60` is for other models or rates (Mb/s) of the timed part, which needs
-root and iproute2 for FSDP2's links, and a quarter of an hour; `--no-timed` leaves it out.
+root and iproute2 for FSDP2's links; `--no-timed` leaves it out. `--quick --links demo=20` times one step of every
+setting of the demo's model, and nothing else: some ten minutes on two processors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import torch
 import typer
 from torch import nn
 
-from bench.mics_links import measured
+from bench.mics_links import QUICK_STEPS, measured
+from bench.mics_links import STEPS as TIMED_STEPS
 from bench.mics_losses import figure_16
 from bench.mics_rings import counted
 from bench.report import Figure, publish
@@ -155,14 +157,17 @@ def main(
     links: Annotated[
         list[str], typer.Option(help="MODEL=RATE: the model, demo or 8M, and the Mb/s of each rank's link.")
     ] = LINKS,
+    quick: Annotated[
+        bool, typer.Option(help="Time one step of every setting, and leave out what is not timed.")
+    ] = False,
 ) -> None:
     """Run it."""
-    figures = [*volumes(), *hops(), *figure_16()]
-    if timed:
+    figures = [] if quick else [*volumes(), *hops(), *figure_16()]
+    if timed and not quick:
         figures.append(counted())
     for each in links if timed else ():
         name, _, rate = each.partition("=")
-        figures += measured(name, int(float(rate) * 1e6))
+        figures += measured(name, int(float(rate) * 1e6), QUICK_STEPS if quick else TIMED_STEPS)
     publish(
         "mics", figures, ["simulated: frames with data on the link of a node, in the simulator; all else is counted"]
     )

@@ -29,6 +29,8 @@ from catchment.wire.generated.constants import HEADER_BYTES, LANE_BYTES
 
 WORLD, NODE, MICRO_STEPS, STEPS = 8, 2, 4, 3
 LANES, SLOTS = 256, 32
+WITHIN = 1.1
+"""A micro-step takes at most so many times what the links need, where they bind."""
 MODELS = {"demo": PRESETS["demo"], "8M": ModelShape(layers=10, heads=8, hidden=256, sequence=128)}
 SETTINGS = [
     (8, True, True), (8, False, True),
@@ -36,6 +38,9 @@ SETTINGS = [
     (2, True, True), (2, True, False),
 ]  # fmt: skip
 """Ranks of a partition group, hierarchical, two hops; one group of all has no second hop."""
+QUICK_STEPS = 2
+SLOWER_BELOW = 4
+"""Groups inside a node send so little that processors, not links of the same rate, would bind: theirs are slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +134,25 @@ def seconds_of(answers: Sequence[dict[str, Any]]) -> float:
     return slowest / MICRO_STEPS
 
 
-def measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]] = SETTINGS) -> list[Figure]:
-    """Figures of a model of `MODELS` on links of `rate` bits per second.
+def measured(name: str, rate: int, steps: int = STEPS) -> list[Figure]:
+    """Figures of a model of `MODELS` in all `SETTINGS`, on links of `rate` bits per second.
+
+    Groups inside a node get `rate` / `SLOWER_BELOW`. `steps`: of the optimizer, of which the first is not timed.
 
     Raises:
         SystemExit: there is no such model, or a rank ended.
     """
     if name not in MODELS:
         raise SystemExit(f"there is no model {name}: give one of {', '.join(MODELS)}")
+    wide = [setting for setting in SETTINGS if setting[0] > NODE]
+    inside = [setting for setting in SETTINGS if setting[0] <= NODE]
+    return [
+        *_measured(name, rate, wide, steps),
+        *_measured(name, rate // SLOWER_BELOW, inside, steps),
+    ]
+
+
+def _measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]], steps: int) -> list[Figure]:
     shape = MODELS[name]
     found = []
     with ExitStack() as exits:
@@ -146,17 +162,18 @@ def measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]] = 
         theirs = members("gloo", folder, exits.enter_context(limited_hosts(WORLD, NODE, rate)))
         exits.callback(theirs.close)
         for size, hierarchical, two_hop in settings:
-            order = Order(asdict(shape), (WORLD, size, NODE), hierarchical, two_hop, MICRO_STEPS, STEPS, {})
+            order = Order(asdict(shape), (WORLD, size, NODE), hierarchical, two_hop, MICRO_STEPS, steps, {})
             with jobs(order, rate) as orders:
                 answers = answers_to(ours, orders)
             peers = seconds_of(answers_to(theirs, [order] * WORLD))
             own, wanted = seconds_of(answers), volume(shape, order)
             formula = framed(wanted.total) * 8 / rate / MICRO_STEPS
-            words = f"{name}, p = {size}, {'two stages' if hierarchical else 'one stage'}, {1 + two_hop} hops"
-            sent = max(answer["bytes"] for answer in answers) / STEPS
+            kind = f"{'two stages' if hierarchical else 'one stage'}, {1 + two_hop} hops"
+            words = f"{name}, p = {size}, {kind}, {rate / 1e6:g} Mb/s"
+            sent = max(answer["bytes"] for answer in answers) / steps
             found.append(Figure(f"{words}: sent to other nodes", sent, "B", "formula", framed(wanted.total), 1.0))
-            found.append(Figure(f"{words}: a micro-step", own, "s", "formula", formula, 1.0))
-            found.append(Figure(f"{words}: a micro-step", own, "s", "FSDP2 on gloo", peers))
+            found.append(Figure(f"{words}: a micro-step", own, "s", "formula", formula, WITHIN))
+            found.append(Figure(f"{words}: a micro-step", own, "s", "FSDP2 on gloo", peers, 1.0))
             for each in found[-3:]:  # a setting takes a minute
                 beside = f"{each.reference_name} {each.reference:.4g}, {each.ratio:.2f}"
                 print(f"{each.name}: {each.value:.4g} {each.unit}; {beside}", flush=True)
