@@ -469,3 +469,28 @@ def test_silence_grows_until_a_round_trip_is_known() -> None:
     silence.on_round_trip(2_000_000)
     silence.on_sum(now)
     assert silence.deadline == now + 2_000_000
+
+
+def test_sums_that_come_twice_make_a_silence_longer() -> None:
+    """What was asked for had been under way; samples without duplicates between them take it back."""
+    silence = _machines.SilenceTimer()
+    silence.on_round_trip(2_000_000)
+
+    def wait() -> int:
+        silence.on_sum(0)
+        return int(silence.deadline)
+
+    assert wait() == 2_000_000
+    waits = []
+    for _ in range(9):
+        silence.on_duplicate()
+        waits.append(wait())
+    assert waits == [min(2_000_000 << doubled, 128_000_000) for doubled in range(1, 10)]
+    silence.on_round_trip(2_000_000)
+    assert wait() == 128_000_000, "duplicates came since the last sample"
+    for left in reversed(range(6)):
+        silence.on_round_trip(2_000_000)
+        assert wait() == 2_000_000 << left
+    silence.on_duplicate()
+    silence.on_loss(0)
+    assert wait() == 250_000, "where frames are lost it is an eighth, as ever"

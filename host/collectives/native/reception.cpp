@@ -101,6 +101,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
   switch (consumer_.classify(header.seq)) {
     case Arrival::kDuplicate:
       heartbeat_.on_duplicate();
+      silence_.on_duplicate();
       return Reject::kDuplicate;
     case Arrival::kOutside:
       return Reject::kWindow;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "retransmit_timer.hpp"
 
@@ -23,13 +24,19 @@ class SilenceTimer {
     recent_[samples_++ % recent_.size()] = sample;
     const auto known = static_cast<std::ptrdiff_t>(std::min(samples_, recent_.size()));
     round_trip_ = *std::min_element(recent_.begin(), recent_.begin() + known);
+    if (!std::exchange(repeated_, false)) late_ = std::max(late_ - 1, 0);
+  }
+  // A sum came twice: what was asked for, here or by a neighbour, had been under way.
+  void on_duplicate() {
+    late_ = std::min(late_ + 1, kLatest);
+    repeated_ = true;
   }
   // The shortest of the last ones, 0 before the first.
   Nanos round_trip() const { return round_trip_; }
   // The silence was broken by asking: the next time later.
   void on_asked(Nanos now) {
-    const Nanos longest = samples_ == 0 ? kLongestFirst : kLastRoundTrips * round_trip_;
-    after_ = std::min(2 * after_, std::max(kLast, longest));
+    const Nanos longest = samples_ == 0 ? kLongestFirst : kLastRoundTrips * patient();
+    after_ = std::min({2 * after_, std::max(kLast, longest), kLongestFirst});
     at_ = now + after_;
   }
 
@@ -59,11 +66,14 @@ class SilenceTimer {
   static constexpr Nanos kLongestFirst = 500'000'000;
   static constexpr Nanos kShareIfLossy = 8;
   static constexpr Nanos kLastRoundTrips = 4;
+  static constexpr int kLatest = 6;
 
+  // A round trip, doubled for each duplicate lately.
+  Nanos patient() const { return round_trip_ << late_; }
   void start(Nanos now) {
     const bool lossy = now < lossy_until_;
     if (samples_ != 0) {
-      after_ = std::clamp(lossy ? round_trip_ / kShareIfLossy : round_trip_,
+      after_ = std::clamp(lossy ? round_trip_ / kShareIfLossy : patient(),
                           lossy ? kFirstIfLossy : kFirst, kLongestFirst);
     }
     at_ = now + after_;
@@ -74,6 +84,8 @@ class SilenceTimer {
   Nanos lossy_until_ = 0;
   std::array<Nanos, 8> recent_{};
   std::size_t samples_ = 0;
+  int late_ = 0;
+  bool repeated_ = false;  // a sum came twice since the last sample
   Nanos round_trip_ = 0;
 };
 
