@@ -60,7 +60,8 @@ class Failure:
     """Something stops, and comes back.
 
     Attributes:
-        kind: "link" (of a host), "switch", "host" or "rail"; a link or a switch is the first rail's.
+        kind: "link" (of a host), "trunk" (a link between switches), "switch", "host" or "rail"; a link, a trunk or a
+            switch is the first rail's.
         name: which.
         at, until: ps; `until` None: it does not come back.
     """
@@ -69,6 +70,25 @@ class Failure:
     name: str
     at: int
     until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Things that stop and come back by chance, each by itself.
+
+    Attributes:
+        kind: as of `Failure`.
+        names: which.
+        every: ps until it fails, from the start or its return; exponential, this is the mean. `lasts`: until it is
+            back, likewise.
+        within: ps; nothing fails later.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    every: int
+    lasts: int
+    within: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +125,7 @@ class Cluster:
     node: Node = field(default_factory=Node)
     nodes: Mapping[str, Node] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
     rails: tuple[Rail, ...] = ()
     place: str = ""
 
@@ -112,6 +133,11 @@ class Cluster:
     def hosts(self) -> tuple[str, ...]:
         """All hosts, in order."""
         return tuple(self.topology.hosts)
+
+    @property
+    def fails(self) -> bool:
+        """Whether anything may fail."""
+        return bool(self.failures or self.breakdowns)
 
     @cached_property
     def alike(self) -> bool:

@@ -13,6 +13,7 @@ trunks: [{name: r0-s0, rate: 50gbps}]
 nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}
 failures:
   - {what: host, name: r0h1, at: 1ms, until: 3ms}
+  - {what: trunk, name: "r*-s0", every: 1s, lasts: 5ms, within: 10s}
 ```
 
 Every key but `fabric` or `topology` may be left out; sizes, times and rates have units.
@@ -28,9 +29,10 @@ import yaml
 
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
-from catchment.sim.performance.cluster import Cluster, Failure, Node, Rail, Straggle, rack_spine
+from catchment.sim.performance.cluster import Cluster, Node, Rail, Straggle, rack_spine
 from catchment.sim.performance.cluster_values import byte_time, number_at, quantity_at, some
 from catchment.sim.performance.errors import ClusterError, PerformanceError
+from catchment.sim.performance.failure_file import read_failures
 from catchment.sim.performance.hosts_that_differ import read_nodes, read_rates
 from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
 from catchment.sim.performance.quantities import Dimension
@@ -112,14 +114,16 @@ class _Reader:
             topology, up_byte = Topology.load(self.folder / root.text("topology")), host_byte
         else:
             topology, up_byte = self._fabric(switch, host_byte)
-        hosts, trunks = (self.root.sections(key) if key in self.root else [] for key in ("hosts", "trunks"))
+        hosts, trunks, failures = (
+            self.root.sections(key) if key in self.root else [] for key in ("hosts", "trunks", "failures")
+        )
         topology = read_rates(hosts, trunks, topology)
         links = self._links(host_byte, up_byte)
         node, peak, mfu = self._node(topology)
         rails = self._rails(links)
         return Cluster(
             topology, links, switch, self._nic(), node, read_nodes(hosts, topology, node, peak, mfu),
-            self._failures(topology, rails), rails,
+            *read_failures(failures, topology, rails), rails,
         )  # fmt: skip
 
     def _part(self, key: str) -> Section | None:
@@ -247,23 +251,3 @@ class _Reader:
             for key in ("push", "pull", "respond")
         }
         return NicModel(**times, fifo_bytes=round(quantity_at(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
-
-    def _failures(self, topology: Topology, rails: tuple[Rail, ...]) -> tuple[Failure, ...]:
-        if "failures" not in self.root:
-            return ()
-        found = []
-        for section in self.root.sections("failures"):
-            section.finish(("what", "name", "at", "until"))
-            what = section.text("what", None, ("link", "switch", "host", "rail"))
-            name = section.text("name")
-            there = {"switch": list(topology.switches), "rail": [rail.name for rail in rails]}.get(
-                what, list(topology.hosts)
-            )
-            if name not in there:
-                raise section.error_at("name", f"no such {what}; there are {some(there)}")
-            at = round(quantity_at(section, "at", Dimension.TIME, None))
-            until = round(quantity_at(section, "until", Dimension.TIME, None)) if "until" in section else None
-            if until is not None and until <= at:
-                raise section.error_at("until", "comes before it fails")
-            found.append(Failure(what, name, at, until))
-        return tuple(found)

@@ -30,7 +30,7 @@ def check_fold(kind: str, cluster: Cluster) -> None:
     if kind not in FOLDS:
         raise PerformanceError(f"folded mode has no {kind!r}; it has {', '.join(FOLDS)}: use --mode frame or flow")
     troubles, straggle = cluster.links.faults, cluster.node.straggle
-    if cluster.failures or troubles.loss or troubles.duplicate or troubles.reorder:
+    if cluster.fails or troubles.loss or troubles.duplicate or troubles.reorder:
         raise PerformanceError("hosts with faults or failures do not behave alike: use --mode frame")
     if isinstance(cluster.nic, ProgramModel):
         raise PerformanceError("endpoints in software have timers of their own: use --mode frame")

@@ -132,7 +132,7 @@ def simulate(
             ]
         ready = collective(workload, starts, rounds.size)
         spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
-    schedule_failures(networks)
+    schedule_failures(networks, seed)
     spent = process_time()
     times = workload.run(networks[0], progress)
     spent = process_time() - spent
@@ -246,7 +246,7 @@ def check_flow(kind: str, cluster: Cluster) -> None:
         PerformanceError: it cannot.
     """
     troubles = cluster.links.faults
-    if cluster.failures or troubles.loss or troubles.duplicate or troubles.reorder:
+    if cluster.fails or troubles.loss or troubles.duplicate or troubles.reorder:
         raise PerformanceError("flow mode knows no faults and no failures: use --mode frame")
     if kind not in (*FLOWS, NEZHA):
         raise PerformanceError(f"flow mode has no {kind!r}; it has {', '.join(FLOWS)}, {NEZHA}: use --mode frame")

@@ -1,0 +1,79 @@
+"""Failures that are drawn, and of links between switches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from catchment.sim.performance.cluster import Breakdown, Cluster, Failure
+from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.errors import ClusterError
+from catchment.sim.performance.failures import failures_of
+from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.run import simulate
+
+FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
+MS = 10**9
+
+
+def load(folder: Path, failures: str) -> Cluster:
+    path = folder / "cluster.yaml"
+    path.write_text(FABRIC + failures)
+    return load_cluster(path)
+
+
+def test_a_file_says_how_often_how_long_and_until_when(tmp_path: Path) -> None:
+    cluster = load(tmp_path, "failures: [{what: link, name: 'r0*', every: 10ms, lasts: 2ms, within: 1s}]\n")
+    assert cluster.breakdowns == (Breakdown("link", ("r0h0", "r0h1"), 10 * MS, 2 * MS, 1000 * MS),)
+    assert cluster.fails and not cluster.failures
+    named = load(tmp_path, "failures: [{what: trunk, name: '*-s0', at: 1ms, until: 2ms}]\n")
+    assert named.failures == tuple(Failure("trunk", f"r{k}-s0", MS, 2 * MS) for k in range(2))
+
+
+@pytest.mark.parametrize(
+    ("failure", "says"),
+    [
+        ("what: link, name: 'x*', every: 1ms, lasts: 1ms, within: 1s", "no such link; there are r0h0"),
+        ("what: trunk, name: r0-r1, at: 1ms", "no such trunk; there are r0-s0, r1-s0"),
+        ("what: link, name: r0h0, every: 1ms, within: 1s", "lasts"),
+        ("what: link, name: r0h0, every: 1ms, lasts: 1ms, within: 1s, at: 1ms", "failures at times"),
+        ("what: link, name: r0h0, at: 1ms, lasts: 1ms", "failures that are drawn"),
+        ("what: link, name: r0h0, every: 0ms, lasts: 1ms, within: 1s", "more than 0"),
+        ("what: link, name: r0h0, every: 1ns, lasts: 1ns, within: 1s", "more than 100000 failures"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, failure: str, says: str) -> None:
+    with pytest.raises(ClusterError, match=rf":2: .*{says}"):
+        load(tmp_path, f"failures: [{{{failure}}}]\n")
+
+
+def test_what_is_drawn_has_these_means_and_is_of_its_seed(tmp_path: Path) -> None:
+    cluster = load(tmp_path, "failures: [{what: host, name: '*', every: 10ms, lasts: 2ms, within: 20s}]\n")
+    drawn = failures_of(cluster, 7)
+    assert drawn == failures_of(cluster, 7) != failures_of(cluster, 8)
+    for host in cluster.hosts:
+        own = [(f.at, f.until or 0) for f in drawn if f.name == host]
+        assert len(own) > 1000
+        ends = [0, *(until for _, until in own)]
+        assert mean(at - end for (at, _), end in zip(own, ends, strict=False)) == pytest.approx(10 * MS, rel=0.15)
+        assert mean(until - at for at, until in own) == pytest.approx(2 * MS, rel=0.15)
+        assert all(at < 20_000 * MS for at, _ in own)
+    assert len({f.at for f in drawn}) == len(drawn)
+
+
+def test_a_link_between_switches_holds_a_sum_up_until_it_is_back(tmp_path: Path) -> None:
+    calm = simulate("allreduce", load(tmp_path, ""), Rounds(1 << 20)).rounds[0]
+    cluster = load(tmp_path, "failures: [{what: trunk, name: r1-s0, at: 50us, until: 1ms}]\n")
+    took = simulate("allreduce", cluster, Rounds(1 << 20)).rounds[0]
+    assert took > 0.9e-3 > 5 * calm
+
+
+def test_rounds_go_on_through_failures_by_chance(tmp_path: Path) -> None:
+    cluster = load(tmp_path, "failures: [{what: link, name: 'r*', every: 300us, lasts: 50us, within: 1s}]\n")
+    calm = simulate("allreduce", load(tmp_path, ""), Rounds(1 << 18, 60))
+    one, again, other = (simulate("allreduce", cluster, Rounds(1 << 18, 60), seed=seed) for seed in (3, 3, 4))
+    assert one.rounds == again.rounds != other.rounds
+    assert sum(one.rounds) > 1.1 * sum(calm.rounds)
+    assert one.record is not None and one.record.lost > 0
