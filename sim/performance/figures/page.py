@@ -1,4 +1,4 @@
-"""Writes docs/measurements/papers.md, switch-or-ring.md and its figure."""
+"""Writes docs/measurements/papers.md, papers-elsewhere.md, switch-or-ring.md and its figure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ from pathlib import Path
 
 from catchment.sim.performance.figures import coarse, luwu, mics, nezha, p4sgd, study
 from catchment.sim.performance.figures.claim import Claim
+from catchment.sim.performance.figures.elsewhere import ROWS
 from catchment.sim.performance.figures.plot import plot_gains
 
-_OUT_OF_REACH = (
-    ("LuWu", "Tables 3 and 4, Figures 11 to 13, 15, 17", "times and TFLOPS of A100 GPUs, NVMe and Vivado's areas"),
-    ("P4SGD", "Tables III and IV, Figures 13 and 15", "areas, power, CPU and GPU baselines"),
-    ("Nezha", "Figures 2, 10, 12 to 17", "times on V100 with ImageNet and GPT-3; GLEX is proprietary"),
-    ("MiCS", "Figures 7 to 16", "times on V100 and A100 with EFA"),
-    ("COARSE", "Figures 3, 8, 13 to 17", "times on CCI prototypes and GPUs"),
-)
 _HEADS = ("where", "what", "paper's", "ours", "tolerance", "holds", "ours is", "inputs from the paper", "note")
 _STUDY = (
     "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
@@ -28,6 +22,8 @@ _STUDY = (
     "only where the uplink is slower than a host.",
 )
 STUDY = "switch-or-ring.md"
+ELSEWHERE = "papers-elsewhere.md"
+_FIGURE = "the ring's time by that of sums in switches"
 
 
 def all_claims() -> list[Claim]:
@@ -36,7 +32,7 @@ def all_claims() -> list[Claim]:
 
 
 def write_pages(page: Path) -> tuple[int, int]:
-    """Write the page of the papers, beside it that of the study, and its figure in `figures/`.
+    """Write the page of the papers, beside it those of what has no row and of the study, and its figure in `figures/`.
 
     Returns:
         How many claims there are, and how many hold.
@@ -49,6 +45,7 @@ def write_pages(page: Path) -> tuple[int, int]:
     plot_gains(study.WORKERS, study.SIZES, study.gains(), figure)
     claims = all_claims()
     page.write_text(render_papers(claims), encoding="utf-8")
+    page.with_name(ELSEWHERE).write_text(render_elsewhere(), encoding="utf-8")
     page.with_name(STUDY).write_text(render_study(study.tables()), encoding="utf-8")
     return len(claims), sum(claim.holds for claim in claims)
 
@@ -58,14 +55,25 @@ def render_papers(claims: Sequence[Claim]) -> str:
     parts = [
         "# The papers beside this project\n",
         "What the five papers claim, beside what comes out here; `catchment simulate figures` has written it.\n"
-        "Models and constants are in [performance.md](../explanation/performance.md).\n",
+        "Models and constants are in [performance.md](../explanation/performance.md). What none of them has is\n"
+        f"[how many times longer a ring takes than sums in switches]({STUDY}), up to 4096 workers. What has no row\n"
+        f"is on [a page of its own]({ELSEWHERE}).\n",
+        f"![{_FIGURE}](../figures/in-switch-by-ring.svg)\n",
     ]
     for paper in dict.fromkeys(claim.paper for claim in claims):
         parts.append(f"## {paper}\n")
         parts.append(_table(_HEADS, [_cells(claim) for claim in claims if claim.paper == paper]))
-    parts.append("## Out of reach\n")
-    parts.append(_table(("paper", "what", "why"), _OUT_OF_REACH))
     return "\n".join(parts)
+
+
+def render_elsewhere() -> str:
+    """The text of the page of what no claim is of."""
+    return "\n".join([
+        "# Figures and tables of the papers that have no row\n",
+        "Beside those on [the papers' page](papers.md): drawings, what a real run measures on a page of its own, and\n"
+        "what cannot be had here, with what is missing for it; `catchment simulate figures` has written it.\n",
+        _table(("paper", "where", "what"), [(row.paper, ", ".join(row.places), row.why) for row in ROWS]),
+    ])  # fmt: skip
 
 
 def render_study(tables: Sequence[study.Table]) -> str:
@@ -74,7 +82,7 @@ def render_study(tables: Sequence[study.Table]) -> str:
         "# In switches, or on a ring?\n",
         "When sums in switches are faster than a ring, and when not, as the simulator has it; `catchment simulate\n"
         "figures` has written it. Models and constants are in [performance.md](../explanation/performance.md).\n",
-        "![the ring's time by that of sums in switches](../figures/in-switch-by-ring.svg)\n",
+        f"![{_FIGURE}](../figures/in-switch-by-ring.svg)\n",
         *(textwrap.fill(text, 120, break_long_words=False) + "\n" for text in _STUDY),
     ]
     for table in tables:
