@@ -30,13 +30,53 @@ def test_nothing_is_asked_for_while_nothing_is_missing() -> None:
 def test_silence_begins_with_the_first_vector_and_with_every_sum() -> None:
     timer = _machines.SilenceTimer()
     assert not timer.expired(True, 50 * MS), "the first was sent now"
-    assert waits(timer, 50 * MS, 6) == [1, 2, 4, 8, 8, 8]
+    timer.on_round_trip(MS // 2)
+    timer.on_sum(60 * MS)
+    assert waits(timer, 60 * MS, 6) == [1, 2, 4, 8, 8, 8]
     timer.on_sum(200 * MS)
     assert waits(timer, 200 * MS, 2) == [1, 2]
 
 
+def test_silence_grows_until_a_round_trip_is_known() -> None:
+    """Ranks that ask for what is still under way fill a slow link with it, and no answer tells how slow it is."""
+    timer = _machines.SilenceTimer()
+    assert not timer.expired(True, 0)
+    assert waits(timer, 0, 5) == [1, 2, 4, 8, 16]
+    timer.on_sum(100 * MS)
+    assert waits(timer, 100 * MS, 6) == [32, 64, 128, 256, 500, 500]
+    timer.on_round_trip(2 * MS)
+    timer.on_sum(3000 * MS)
+    assert waits(timer, 3000 * MS, 1) == [2]
+
+
+def test_sums_that_come_twice_make_a_silence_longer() -> None:
+    """What was asked for had been under way; samples without duplicates between them take it back."""
+    timer = _machines.SilenceTimer()
+    timer.on_round_trip(2 * MS)
+
+    def wait() -> float:
+        timer.on_sum(0)
+        return float(timer.deadline) / MS
+
+    assert wait() == 2
+    seen = []
+    for _ in range(9):
+        timer.on_duplicate()
+        seen.append(wait())
+    assert seen == [4, 8, 16, 32, 64, 128, 128, 128, 128]
+    timer.on_round_trip(2 * MS)
+    assert wait() == 128, "duplicates came since the last sample"
+    for left in (64, 32, 16, 8, 4, 2, 2):
+        timer.on_round_trip(2 * MS)
+        assert wait() == left
+    timer.on_duplicate()
+    timer.on_loss(0)
+    assert wait() == 0.25, "where frames are lost it is an eighth, as ever"
+
+
 def test_where_frames_were_lost_lately_it_is_shorter() -> None:
     timer = _machines.SilenceTimer()
+    timer.on_round_trip(MS // 2)
     timer.on_loss(0)
     timer.on_sum(0)
     assert waits(timer, 0, 7) == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8]
@@ -60,7 +100,7 @@ def test_a_round_trip_that_waited_for_a_late_rank_is_forgotten() -> None:
     timer = _machines.SilenceTimer()
     timer.on_round_trip(10_000 * MS)
     timer.on_sum(0)
-    assert waits(timer, 0, 1) == [100], "nothing is lost for longer"
+    assert waits(timer, 0, 1) == [500], "nothing is lost for longer"
     timer.on_round_trip(MS // 2)
     timer.on_round_trip(10_000 * MS)
     timer.on_sum(0)
