@@ -21,6 +21,7 @@
 #include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
 #include "ring/ring_links.hpp"
+#include "roll_call.hpp"
 #include "sender_window.hpp"
 #include "silence_timer.hpp"
 #include "slot_ring.hpp"
@@ -224,6 +225,12 @@ PYBIND11_MODULE(_machines, module) {
             ring::Greeting{gen, rank, ranks, slots, lanes});
       }))
       .def("keep", [](ring::RingLinks& links) { links.keep(monotonic_now()); })
+      .def("queue",
+           [](ring::RingLinks& links, const std::string& bytes) {
+             links.queue({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+           })
+      .def("lost", [](const ring::RingLinks& links) { return links.lost(monotonic_now()); })
+      .def_property_readonly("backlog", &ring::RingLinks::backlog)
       .def("flush", &ring::RingLinks::flush)
       .def("read", &read_ring)
       .def_property_readonly("joined", &ring::RingLinks::joined)
@@ -347,6 +354,11 @@ PYBIND11_MODULE(_machines, module) {
       .def("state", [](const rails::RailHealth& health,
                        std::uint32_t rail) { return static_cast<int>(health.of(rail)); })
       .def("carrier", &rails::RailHealth::carrier);
+
+  py::class_<RollCall>(module, "RollCall")
+      .def(py::init<std::uint32_t, std::uint32_t>())
+      .def("on_call", &RollCall::on_call)
+      .def("all_heard_at", &RollCall::all_heard_at);
 
   py::class_<rails::Lateness>(module, "Lateness")
       .def(py::init<>())

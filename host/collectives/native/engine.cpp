@@ -106,7 +106,8 @@ std::unique_ptr<Port> Engine::reroute(std::unique_ptr<Port> port, std::uint16_t 
   config_.stream.gen = gen;
   blocked_ = false;
   for (Seq seq = window_.acked(); seq != window_.next(); ++seq) window_.resend(seq);
-  progressed_at_ = supervised_at_ = now;
+  progressed_at_ = supervised_at_ = repeated_at_ = now;
+  connections_ = port_->connections();
   last_sum_at_ = 0;
   absent_since_ = kNever;
   roll_call_.on_heard();  // or not: the other switch has not been asked yet

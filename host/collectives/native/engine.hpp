@@ -75,6 +75,9 @@ class Engine {
   // Ranks (bits) that have not been heard since `since`, and whether the switch is known to be
   // gone.
   std::uint64_t silent_ranks(Nanos since) const { return roll_call_.silent(since); }
+  // Since when no rank, this one among them, has been without a word over the switch; 0 while one
+  // never had any.
+  Nanos all_heard_at() const { return roll_call_.all_heard_at(); }
   bool absent() const { return port_ != nullptr && port_->absent(); }
   // For how long the switch has been gone, or has answered nothing, while operations wait.
   Nanos away_for(Nanos now) const;
@@ -143,9 +146,13 @@ class Engine {
   void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
   void send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(Saying saying, Nanos now);
+  // Sends again what may have been lost.
+  void repeat(Nanos now);
   void probe(Nanos now);
   // The time at which the vectors that are not acknowledged are sent again.
   Nanos resend_at() const;
+  // The same over a port that loses nothing but what is under way when a connection breaks.
+  Nanos repeat_all_at() const;
   Scale scale_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);
@@ -184,6 +191,8 @@ class Engine {
   std::vector<std::shared_ptr<Operation>> pending_;
   Nanos progressed_at_ = 0;
   Nanos last_sum_at_ = 0;
+  Nanos repeated_at_ = 0;          // all that is not acknowledged, over a lossless port
+  std::uint64_t connections_ = 0;  // of the port, when all was sent
   Nanos supervised_at_ = 0;
   Nanos absent_since_ = kNever;
   std::uint64_t heard_ = 0;

@@ -88,6 +88,10 @@ Nanos Group::last_sum_at() {
   return with_turn([&](Hub&) { return engine_->last_sum_at(); });
 }
 
+Nanos Group::all_heard_at() {
+  return with_turn([&](Hub&) { return engine_->all_heard_at(); });
+}
+
 bool Group::absent() {
   return with_turn([&](Hub&) { return engine_->absent(); });
 }

@@ -50,6 +50,8 @@ class Group {
   std::uint64_t silent_ranks(Nanos since);
   // When a sum last came from the switch of the way that it goes now; 0 before the first.
   Nanos last_sum_at();
+  // As Engine::all_heard_at.
+  Nanos all_heard_at();
   // The switch is known to be gone; for how long it has answered nothing.
   bool absent();
   Nanos away_for();

@@ -122,7 +122,8 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
         std::memcpy(held_of(header.seq), payload, payload_bytes_);
       }
       const auto [first, last] = consumer_.hold(header.seq);
-      for (Seq seq = first; seq != last; ++seq) {
+      // Where nothing is lost a sum that others have overtaken is only late.
+      for (Seq seq = first; seq != last && !port_->lossless(); ++seq) {
         if (!consumer_.missing(seq)) continue;
         window_.on_missing(seq);
         stats_.frames_asked_for.add();

@@ -1,5 +1,7 @@
 #include "roll_call.hpp"
 
+#include <algorithm>
+
 #include "wire.hpp"
 
 namespace catchment::host {
@@ -63,6 +65,8 @@ std::uint64_t RollCall::silent(Nanos since) const {
   }
   return bits;
 }
+
+Nanos RollCall::all_heard_at() const { return std::ranges::min(seen_, {}, &Seen::at).at; }
 
 std::uint64_t RollCall::behind(Nanos since, Seq seq) const {
   std::uint64_t bits = 0;

@@ -38,6 +38,8 @@ class RollCall {
 
   // Ranks (bits) that have not been heard since `since`.
   std::uint64_t silent(Nanos since) const;
+  // When the rank that has been silent longest was heard, this one among them; 0: one never was.
+  Nanos all_heard_at() const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
   std::uint64_t behind(Nanos since, Seq seq) const;
   // The switch has carried this rank's own farewell back, and so to the others.

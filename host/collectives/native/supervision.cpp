@@ -172,7 +172,8 @@ void Engine::fail(CollectiveFailure failure, Nanos now) {
 
 Nanos Engine::deadline() const {
   if (failure_) return kNever;
-  Nanos soonest = std::min(resend_at(), silence_.deadline());
+  const bool lossless = port_ != nullptr && port_->lossless();
+  Nanos soonest = lossless ? repeat_all_at() : std::min(resend_at(), silence_.deadline());
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
   if (!pending_.empty()) {

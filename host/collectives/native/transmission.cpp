@@ -21,18 +21,14 @@ constexpr int kProbes = 4;
 constexpr int kFarewells = 3;
 // How long the others may take to say that they have what this rank has.
 constexpr Nanos kLateWords = 10'000'000;
+// Over a port that loses nothing, what is not acknowledged is sent again after so long.
+constexpr Nanos kRepeatAll = kSecond;
 
 }  // namespace
 
 bool Engine::transmit(Nanos now) {
   if (failure_) return false;
-  if (now >= resend_at()) {
-    window_.on_timeout();
-    timer_.on_expired(now);
-    stats_.timeouts.add();
-    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
-  }
-  probe(now);
+  repeat(now);
   std::size_t staged = 0;
   while (staged < kBudget) {
     std::uint8_t* const room = port_->stage();
@@ -61,6 +57,29 @@ bool Engine::transmit(Nanos now) {
   blocked_ = !port_->flush();
   stats_.in_flight.set(distance(window_.acked(), window_.next()));
   return staged != 0 || beaten;
+}
+
+void Engine::repeat(Nanos now) {
+  if (port_->lossless()) {
+    const std::uint64_t before = std::exchange(connections_, port_->connections());
+    if (before == connections_ && now < repeat_all_at()) return;
+    for (Seq seq = window_.acked(); seq != window_.next(); ++seq) window_.resend(seq);
+    repeated_at_ = now;
+    return;
+  }
+  if (now >= resend_at()) {
+    window_.on_timeout();
+    timer_.on_expired(now);
+    stats_.timeouts.add();
+    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+  }
+  probe(now);
+}
+
+// What a late rank has not added is under way for as long as the rank is late.  What two
+// connections have lost at once may need somebody to ask again.
+Nanos Engine::repeat_all_at() const {
+  return window_.outstanding() ? std::max(progressed_at_, repeated_at_) + kRepeatAll : kNever;
 }
 
 // While no sum is missing here, what is not acknowledged has been added: the others are only late

@@ -44,6 +44,10 @@ class Port {
   // Errors that the network reported so far, and the last one (errno), 0 when there was none.
   virtual std::uint64_t errors() const = 0;
   virtual int last_error() const = 0;
+  // What is sent arrives, however late, as long as the connections last that carry it.
+  virtual bool lossless() const { return false; }
+  // How many connections were made so far; what was under way when one broke is lost.
+  virtual std::uint64_t connections() const { return 0; }
   // Whether the port tells when the switch goes.
   virtual bool tells_absence() const { return false; }
   // The switch is known to be gone for now, and what is known about it.

@@ -315,7 +315,7 @@ def found_after(took: int, slept: Callable[[int], int]) -> int:
     more before look n.
     """
     lateness, now = _machines.Lateness(), 0
-    lateness.start(now, took * MS)
+    lateness.start(now, took * MS, True)
     for look in itertools.count():
         over = slept(look)
         now += (2 + over) * MS
@@ -338,17 +338,37 @@ def test_a_rail_is_not_late_before_another_one_has_brought_the_round() -> None:
     lateness = _machines.Lateness()
     lateness.excuse(5 * MS)
     assert not lateness.late(1 << 60)
-    lateness.start(0, 0)
+    lateness.start(0, 0, True)
     lateness.excuse(40 * MS)
     assert not lateness.late(89 * MS)
     assert lateness.late(90 * MS)
+
+
+def test_a_rail_that_is_still_being_joined_has_a_second() -> None:
+    lateness = _machines.Lateness()
+    lateness.start(5 * MS, 0, False)
+    assert not lateness.late(1_004 * MS)
+    assert lateness.late(1_005 * MS)
+
+
+def test_the_silence_of_a_rail_is_that_of_its_most_silent_rank(rng: random.Random) -> None:
+    roll_call = _machines.RollCall(RANKS, 1)
+    assert roll_call.all_heard_at() == 0
+    heard = [0] * RANKS
+    for at in range(1, 100):
+        rank = rng.randrange(RANKS)
+        roll_call.on_call(rank, 0, at * MS)
+        heard[rank] = at
+        assert roll_call.all_heard_at() == min(heard) * MS
+    roll_call.on_call(RANKS, 0, 200 * MS)  # nobody
+    assert roll_call.all_heard_at() == min(heard) * MS
 
 
 def test_a_rail_that_brings_sums_is_alive_for_a_while(rng: random.Random) -> None:
     lateness = _machines.Lateness()
     lateness.heard(7 * MS)
     assert not lateness.late(1 << 60), "no other rail has brought the round"
-    lateness.start(10 * MS, 0)
+    lateness.start(10 * MS, 0, True)
     heard = 10
     while heard < 5_010:
         lateness.heard(heard * MS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -15,6 +17,7 @@ from catchment.host import _machines
 
 MAGIC = 0x72696E67
 SLOTS, LANES = 64, 8
+SO_ATTACH_FILTER = 26
 
 
 class Rank:
@@ -136,3 +139,75 @@ def test_a_neighbour_that_comes_again_takes_its_own_place(rank: Rank) -> None:
     until(ended, "the old connection stays")
     assert rank.links.joined
     assert rank.hears(again, b"a whole vector")
+
+
+def test_a_neighbour_that_reads_nothing_for_a_while_is_late_and_not_gone(rank: Rank) -> None:
+    rank.connected(rank.greeting())
+    rank.until_joined()
+    following, _ = rank.next.accept()
+    with following:
+
+        def stuck() -> bool:
+            rank.links.keep()
+            rank.links.queue(bytes(1 << 16))
+            rank.links.flush()
+            return bool(rank.links.backlog > 1 << 20)
+
+        until(stuck, "the connection takes everything")
+        ends = time.monotonic() + 3.0  # the kernel gives up after one, where it is told to give up at all
+        while time.monotonic() < ends:
+            rank.links.keep()
+            rank.links.flush()
+            time.sleep(0.01)
+        assert rank.links.joined
+        assert rank.links.errors == 0
+        assert following.recv(24, socket.MSG_WAITALL) == rank.greeting(rank=1)
+
+
+def test_a_neighbour_whose_machine_answers_nothing_is_gone(rank: Rank) -> None:
+    rank.connected(rank.greeting())
+    rank.until_joined()
+    following, _ = rank.next.accept()
+    with following:
+        rank.links.flush()
+        following.recv(24, socket.MSG_WAITALL)
+        deafen(following)
+        rank.links.queue(b"a vector")
+
+        def gone() -> bool:
+            rank.links.keep()
+            rank.links.flush()
+            return bool(rank.links.errors == 1)
+
+        until(gone, "the rank waits for ever")
+
+
+def test_a_connection_that_is_made_again_at_once_is_not_lost(rank: Rank) -> None:
+    before = rank.connected(rank.greeting())
+    rank.until_joined()
+    before.close()
+    rank.links.read()
+    assert not rank.links.joined
+    rank.connected(rank.greeting())
+    assert rank.links.joined
+    assert not rank.links.lost()
+
+
+def test_a_connection_that_stays_away_is_lost(rank: Rank) -> None:
+    assert not rank.links.lost(), "it was never there"
+    rank.connected(rank.greeting()).close()
+    rank.until_joined()
+
+    def lost() -> bool:
+        rank.links.keep()
+        rank.links.read()
+        return bool(rank.links.lost())
+
+    until(lost, "a neighbour that has closed is not missed")
+
+
+def deafen(connection: socket.socket) -> None:
+    """Have the kernel drop all that comes for a connection, as if its machine were gone."""
+    drop_all = ctypes.create_string_buffer(struct.pack("=HBBI", 6, 0, 0, 0))  # BPF: return 0 bytes
+    program = struct.pack("@HP", 1, ctypes.addressof(drop_all))
+    connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)

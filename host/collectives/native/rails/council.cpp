@@ -66,7 +66,7 @@ void Council::run() {
     const Nanos slept = now - std::exchange(last_look_, now) - 2 * kLook;
     forget_done();
     for (const auto& gathering : pending_) gathering->lateness.excuse(slept);
-    hear_sums();
+    hear_rails();
     if (slept > 0) take_in_late_rounds(now);
     const bool down = health_.up() != (1U << controls_.size()) - 1;
     const bool returns = down && rank() == 0 && now - last_round_ >= kReturnEvery;
@@ -96,7 +96,9 @@ void Council::round(Nanos now) {
   const std::shared_ptr<Gathering> first = first_of(started);
   if (!first) return;
   const Nanos done = monotonic_now();
-  for (const auto& gathering : started) gathering->lateness.start(done, done - now);
+  for (const auto& gathering : started) {
+    gathering->lateness.start(done, done - now, (joined_ >> gathering->rail & 1U) != 0);
+  }
   const Verdict verdict = health_.learn(first->all);
   asked_ = verdict.asked;
   last_look_ = done;
@@ -147,9 +149,11 @@ std::shared_ptr<Council::Gathering> Council::first_of(
   return nullptr;
 }
 
-void Council::hear_sums() {
+void Council::hear_rails() {
   for (const auto& gathering : pending_) {
-    gathering->lateness.heard(member_.last_sum_at(gathering->rail));
+    const Nanos sum_at = member_.last_sum_at(gathering->rail);
+    const Nanos all_at = controls_[gathering->rail]->all_heard_at();
+    gathering->lateness.heard(std::max(sum_at, all_at));
   }
 }
 

@@ -84,8 +84,8 @@ class Council {
   // The first gathering of a round that is done; none when the council closes.
   std::shared_ptr<Gathering> first_of(const std::vector<std::shared_ptr<Gathering>>& round);
   void take_in_late_rounds(Nanos now);
-  // A rail that still brings sums is alive: its rounds wait behind other frames.
-  void hear_sums();
+  // A rail that still brings sums, or words of every rank, is alive.
+  void hear_rails();
   void forget_done();
   std::uint32_t suspects(Nanos now) const;
   std::uint32_t settled() const;

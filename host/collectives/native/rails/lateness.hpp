@@ -11,10 +11,11 @@ namespace catchment::host::rails {
 
 class Lateness {
  public:
-  // The round has come over another rail at `now`, where it `took` so long.
-  void start(Nanos now, Nanos took) {
+  // The round has come over another rail at `now`, where it `took` so long.  A rail over which no
+  // round has come yet, not `known`, may still be making its connections.
+  void start(Nanos now, Nanos took, bool known) {
     since_ = came_ = now;
-    patience_ = std::clamp(kTimes * took, kLeast, kMost);
+    patience_ = known ? std::clamp(kTimes * took, kLeast, kMost) : kOpening;
     excuse_ = patience_;
   }
 
@@ -27,8 +28,9 @@ class Lateness {
     excuse_ -= more;
   }
 
-  // A sum came over the rail at `at`, so it is alive, and the round waits behind other frames.  A
-  // rail that brings sums and never a round is late in the end.
+  // A sum came over the rail at `at`, or a word of each rank by then, so it is alive, and the round
+  // waits behind other frames or for a thread.  A rail that goes on so and never brings a round is
+  // late in the end.
   void heard(Nanos at) {
     if (since_ != kNever) since_ = std::max(since_, std::min(at, came_ + kLongestQueue));
   }
@@ -41,6 +43,7 @@ class Lateness {
   static constexpr Nanos kTimes = 4;
   static constexpr Nanos kLeast = 50 * kMillisecond;
   static constexpr Nanos kMost = 400 * kMillisecond;
+  static constexpr Nanos kOpening = kSecond;
   static constexpr Nanos kLongestQueue = 5 * kSecond;
 
   Nanos came_ = kNever;  // over another rail

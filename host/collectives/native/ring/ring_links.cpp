@@ -13,8 +13,12 @@ namespace catchment::host::ring {
 namespace {
 
 constexpr Nanos kConnectEvery = 10 * kMillisecond;
-// A neighbour that acknowledges nothing for so long has gone.
-constexpr int kUserTimeoutMs = 1000;
+// A connection that is lost for less is being made again.
+constexpr Nanos kPassing = 20 * kMillisecond;
+// A machine that has not answered so many repetitions in a row has gone; the last is after 1.4 s.
+// TCP_USER_TIMEOUT would also end a connection whose receiver is only late to read.
+constexpr unsigned kUnanswered = 3;
+constexpr Nanos kLookEvery = 100 * kMillisecond;
 constexpr std::size_t kReadBytes = 256 * 1024;
 
 [[noreturn]] void raise(const char* what) {
@@ -71,15 +75,29 @@ void RingLinks::watch(const FileDescriptor& socket, std::uint32_t events, bool k
 
 void RingLinks::keep(Nanos now) {
   accept_previous();
+  if (sends_ && next_is_silent(now)) drop_next(ETIMEDOUT);
   if (!sends_) connect_next(now);
-  was_joined_ = was_joined_ || joined();
+  if (joined()) joined_at_ = now;
+}
+
+bool RingLinks::lost(Nanos now) const {
+  return joined_at_ != kNever && !joined() && now - joined_at_ >= kPassing;
+}
+
+// Of several paths one may be silent: MPTCP looks after its own.
+bool RingLinks::next_is_silent(Nanos now) {
+  if (transport_ != Transport::kTcp || now < look_at_) return false;
+  look_at_ = now + kLookEvery;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(next_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_retransmits >= kUnanswered || info.tcpi_probes >= kUnanswered;
 }
 
 void RingLinks::accept_previous() {
   for (std::size_t taken = 0; taken < Greetings::kMost; ++taken) {
     FileDescriptor come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!come.valid()) break;
-    set_option(come.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
     watch(come, EPOLLIN, false);
     coming_.add(std::move(come));
   }
@@ -89,6 +107,7 @@ void RingLinks::accept_previous() {
   if (!greeted.valid()) return;
   drop_previous(0);
   previous_ = std::move(greeted);
+  ++made_;
   restarted_ = true;
 }
 
@@ -98,7 +117,6 @@ void RingLinks::connect_next(Nanos now) {
     connect_at_ = now + kConnectEvery;
     next_ = socket();
     set_option(next_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(next_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
     watch(next_, EPOLLOUT, false);
   }
   const auto* generic = reinterpret_cast<const sockaddr*>(&next_address_);
@@ -108,6 +126,7 @@ void RingLinks::connect_next(Nanos now) {
     return;
   }
   sends_ = true;
+  ++made_;
   watch(next_, EPOLLIN, true);
   awaits_ = false;
   queue(own_.bytes());

@@ -33,8 +33,8 @@ class RingLinks {
   void keep(Nanos now);
   // Both connections are there.
   bool joined() const { return sends_ && previous_.valid(); }
-  // They were there once, and are not now.
-  bool lost() const { return was_joined_ && !joined(); }
+  // They were there once, and have not been made again within a moment.
+  bool lost(Nanos now) const;
 
   // Queues bytes for the next rank, and drops them while there is no connection.
   void queue(std::span<const std::uint8_t> bytes);
@@ -47,6 +47,8 @@ class RingLinks {
   // Readable when a connection, or bytes, have come, or queued ones can leave.
   int descriptor() const { return events_.get(); }
   std::uint64_t errors() const { return errors_; }
+  // How many connections were made so far.
+  std::uint64_t made() const { return made_; }
   int last_error() const { return last_error_; }
   std::uint16_t port() const;
 
@@ -55,6 +57,9 @@ class RingLinks {
   void watch(const FileDescriptor& socket, std::uint32_t events, bool known);
   void accept_previous();
   void connect_next(Nanos now);
+  // Whether the next rank's machine answers nothing.  One that takes nothing more, since the rank
+  // is late to read, still says so.
+  bool next_is_silent(Nanos now);
   void drop_next(int error);
   void drop_previous(int error);
 
@@ -67,14 +72,16 @@ class RingLinks {
   FileDescriptor previous_;
   FileDescriptor next_;
   shm::ForkGuard process_;
-  bool sends_ = false;   // the connection to the next rank stands
-  bool awaits_ = false;  // room to send is watched for
-  bool was_joined_ = false;
+  bool sends_ = false;        // the connection to the next rank stands
+  bool awaits_ = false;       // room to send is watched for
+  Nanos joined_at_ = kNever;  // when they were last there
   Nanos connect_at_ = 0;
+  Nanos look_at_ = 0;
   std::vector<std::uint8_t> out_;
   std::size_t sent_ = 0;
   bool restarted_ = false;
   std::uint64_t errors_ = 0;
+  std::uint64_t made_ = 0;
   int last_error_ = 0;
 };
 

@@ -40,7 +40,7 @@ void RingPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
 
 bool RingPort::flush() {
   links_.flush();
-  return true;  // room for more shows in the descriptor
+  return links_.backlog() <= most_backlog_;
 }
 
 std::span<const std::span<const std::uint8_t>> RingPort::receive() {

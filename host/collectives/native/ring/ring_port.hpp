@@ -29,8 +29,10 @@ class RingPort final : public Port, private Sink {
   std::uint64_t errors() const override { return links_.errors(); }
   int last_error() const override { return links_.last_error(); }
   std::uint64_t foreign() const override { return 0; }
+  bool lossless() const override { return true; }
+  std::uint64_t connections() const override { return links_.made(); }
   bool tells_absence() const override { return true; }
-  bool absent() const override { return links_.lost(); }
+  bool absent() const override { return links_.lost(monotonic_now()); }
   std::string absence() const override;
 
   std::uint16_t port() const { return links_.port(); }
