@@ -11,7 +11,7 @@ module float_to_int
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
     parameter int unsigned STAGES = 3,
-    // whether fp16 and bf16 are supported; without, they are taken for fp32
+    // whether fp16, bf16 and packed lanes are supported; without, all is taken for fp32 in whole lanes
     parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,
@@ -49,6 +49,7 @@ module float_to_int
   always_comb begin
     as = s_axis_tuser;
     if (!HALVES && (as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16)) as.dtype = DATA_TYPE_FP32;
+    if (!HALVES) {as.pairs, as.full} = 2'b00;
   end
 
   // ---- spread: one beat of 16-bit elements is two --------------------------------------------------------

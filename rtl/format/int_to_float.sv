@@ -10,7 +10,7 @@ module int_to_float
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
     parameter int unsigned STAGES = 3,
-    // whether fp16 and bf16 are supported; without, they are taken for fp32
+    // whether fp16, bf16 and packed lanes are supported; without, all is taken for fp32 in whole lanes
     parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,
@@ -41,7 +41,7 @@ module int_to_float
   end
 
   wire narrow = HALVES && (s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16);
-  wire pairs = s_axis_tuser.pairs;
+  wire pairs = HALVES && s_axis_tuser.pairs;
 
   // ---- spread: one beat of packed lanes is two groups of elements ----------------------------------------------
   logic             enable;
