@@ -82,31 +82,38 @@ def settings(scale: int) -> dict[str, Setting]:
     }
 
 
-def timed(ranks: Sequence[Communicator], size: int, rounds: int = 1, late: Callable[[], None] | None = None) -> float:
-    """Seconds of an all-reduce of `size` bytes, of the rank that took longest for all `rounds`; `late` before each."""
-    took: list[float] = [0.0] * len(ranks)
+def everywhere(ranks: Sequence[Communicator], body: Callable[[Communicator], None]) -> float:
+    """Seconds until `body` is done on all ranks at once, each in a thread; the first error of any of them is raised."""
     failed: list[Exception] = []
 
-    def run(at: int) -> None:
-        array: NDArray[np.float32] = np.ones(size // 4, np.float32)
-        began = time.perf_counter()
+    def run(rank: Communicator) -> None:
         try:
-            for _ in range(rounds):
-                if late is not None and at == 0:
-                    late()
-                ranks[at].all_reduce(array, op="mean").wait()
+            body(rank)
         except Exception as error:
             failed.append(error)
-        took[at] = (time.perf_counter() - began) / rounds
 
-    threads = [threading.Thread(target=run, args=(at,)) for at in range(len(ranks))]
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in ranks]
+    began = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if failed:
         raise failed[0]
-    return max(took)
+    return time.perf_counter() - began
+
+
+def timed(ranks: Sequence[Communicator], size: int, rounds: int = 1, late: Callable[[], None] | None = None) -> float:
+    """Seconds of an all-reduce of `size` bytes, all `rounds` by their number; `late` before each of one rank's."""
+
+    def body(rank: Communicator) -> None:
+        array: NDArray[np.float32] = np.ones(size // 4, np.float32)
+        for _ in range(rounds):
+            if late is not None and rank is ranks[0]:
+                late()
+            rank.all_reduce(array, op="mean").wait()
+
+    return everywhere(ranks, body) / rounds
 
 
 @contextmanager

@@ -25,7 +25,7 @@ import typer
 from matplotlib.figure import Figure as Graph
 
 from bench.plots import save
-from bench.rail_gains import HOSTS, MBIT, MIB, alone, gains, late, settings, small
+from bench.rail_gains import HOSTS, MBIT, MIB, alone, everywhere, gains, late, settings, small
 from bench.report import RESULTS, Figure, publish
 from catchment.host.collectives import RailHealth, RailPolicy, RailSet
 from catchment.program import run_program
@@ -41,27 +41,6 @@ PAPER = (
     "The paper, 2 equal rails: Nezha 1.84 (4 nodes) and 1.87 (8), MPTCP 1.58 and 1.50; failover below 200 ms.",
     "Not measured here: the kernel's MPTCP over the same links, which takes interfaces with a rate.",
 )
-
-
-def everywhere(ranks: Sequence[RailSet], body: Callable[[RailSet], None]) -> float:
-    """Seconds until `body` is done on all ranks at once."""
-    failed: list[Exception] = []
-
-    def run(rank: RailSet) -> None:
-        try:
-            body(rank)
-        except Exception as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in ranks]
-    began = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-    return time.perf_counter() - began
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

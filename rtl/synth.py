@@ -63,7 +63,7 @@ TARGETS = (
     Target("16 lanes back, all types", "int_to_float"),
     Target("transport, window 1024", "transport"),
     Target("host access", "host_access"),
-    Target("WorkerNIC", "nic", {"ROLE": 0}, lut_aim=25_000, ff_aim=40_000),
+    Target("WorkerNIC", "nic", {"ROLE": 0}, lut_aim=27_000, ff_aim=40_000),
     Target("AggNIC", "nic", {"ROLE": 1}),
     Target("sync core, int32", "sync_core", lut_aim=9000),
     Target("sync core, fp32", "sync_core", {"FP32": 1}, lut_aim=22_000),
