@@ -24,8 +24,8 @@ def test_the_rows_have_the_ideal_gains_of_the_design() -> None:
 
 
 def test_a_ratio_is_that_of_the_turn_in_the_middle_without_the_first() -> None:
-    ours = iter([9.0, 1.0, 1.0, 4.0])
-    theirs = iter([1.0, 2.0, 3.0, 4.0])
+    ours = iter([1.0, 1.0, 1.0, 4.0])
+    theirs = iter([9.0, 2.0, 3.0, 4.0])
     figure = beside(Row("a row", "them", 0.97), 3, lambda: next(ours), lambda: next(theirs))
     assert figure.ratio == pytest.approx(2.0), "of 2, 3 and 1"
     assert figure.met is True and figure.reference_name == "them"
