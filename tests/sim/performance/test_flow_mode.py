@@ -72,9 +72,9 @@ def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: st
         cluster = Cluster(topology, LinkModel(up_byte=rng.choice([20, 80, 160])))
         rounds = Rounds(rng.randrange(1 << 20, 3 << 20))
         frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
-        # A ring's hosts of several rates wait for one another's heartbeats.
-        bound = 0.05 if cluster.alike or kind != "ring" else 0.1
-        assert abs(flow / frame - 1) < bound, (kind, hosts, cluster.links, rounds)
+        # Frames of a ring whose hosts have several rates wait in front of slow lines, as no fair rate shows.
+        least = -0.05 if cluster.alike or kind != "ring" else -0.35
+        assert least < flow / frame - 1 < 0.05, (flow / frame, kind, hosts, cluster.links, rounds)
 
 
 def test_flow_mode_refuses_what_it_cannot_say() -> None:
