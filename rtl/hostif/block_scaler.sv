@@ -177,10 +177,11 @@ module block_scaler
   always_comb begin
     scale = '{
         announces: announces,
-        last: announced_all,
+        last: announces && announced_all,
         exponent: announces ? 8'sd0 : agreed_head,
         expv: announces || !told_reg,
-        next_exp: need_head[7:0]
+        // once all needs are told the next one is another message's, and may come while this waits
+        next_exp: announces || !told_reg ? need_head[7:0] : 8'sd0
     };
   end
 

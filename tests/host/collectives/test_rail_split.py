@@ -213,9 +213,11 @@ def test_each_size_has_a_class() -> None:
 
 
 def test_a_rail_is_as_fast_as_for_its_slowest_rank() -> None:
-    table = _machines.CostTable([(100_000, 1000), (100_000, 2000)])
-    table.learn([(0, 20, 0, 5_000, 8), (1, 20, 0, 3, 3), (0, 20, 0, 9_000, 4), (0, 21, 0, 1, 1)], 2)
-    assert table.costs(1 << 20) == [(9_000, 4, 0, 9_000, 4), (100_000, 2000, 0, 100_000, 2000)]
+    one, two = [(0, 20, 0, 5_000, 8), (1, 20, 0, 3, 3)], [(0, 20, 0, 9_000, 4), (0, 21, 0, 1, 1)]
+    for samples in ([*one, *two], [*two, *one]):
+        table = _machines.CostTable([(100_000, 1000), (100_000, 2000)])
+        table.learn(samples, 2)
+        assert table.costs(1 << 20) == [(9_000, 4, 0, 9_000, 4), (100_000, 2000, 0, 100_000, 2000)]
 
 
 def test_each_size_has_its_own_start_and_rate_alone_and_beside_others() -> None:
