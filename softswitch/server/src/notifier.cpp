@@ -88,10 +88,7 @@ void Notifier::configure(const DigestBuffers::Configs& configs) {
   changed_.notify_one();
 }
 
-void Notifier::acknowledge(const p4::v1::DigestListAck& ack) {
-  const std::lock_guard lock(state_mutex_);
-  digests_.acknowledge(ack.digest_id(), ack.list_id());
-}
+void Notifier::acknowledge(const p4::v1::DigestListAck& ack) { queue(ack); }
 
 std::uint64_t Notifier::dropped() const {
   const std::lock_guard lock(queue_mutex_);
@@ -125,6 +122,8 @@ Notifier::Messages Notifier::collect(const Events& events) {
       if (knows_table(*schema_, idle->entry.table_id)) {
         add_idle(*idle, *schema_, messages);
       }
+    } else if (const auto* ack = std::get_if<p4::v1::DigestListAck>(&event)) {
+      digests_.acknowledge(ack->digest_id(), ack->list_id());
     } else {
       const auto& digest = std::get<softswitch::DigestMessage>(event);
       digests_.add(digest.digest_id, digest.members, digest.timestamp_ns,

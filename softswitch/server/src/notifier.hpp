@@ -32,14 +32,15 @@ class Notifier {
   // Tells which digests clients have asked for.
   void configure(const DigestBuffers::Configs& configs);
 
-  // Handles a client's acknowledgement; a list that is not waiting for one is none of our business.
+  // Handles a client's acknowledgement, behind the digests that the program emitted before it; a
+  // list that is not waiting for one is none of our business.
   void acknowledge(const p4::v1::DigestListAck& ack);
 
   std::uint64_t dropped() const;
 
  private:
-  using Event =
-      std::variant<softswitch::PacketIn, softswitch::DigestMessage, softswitch::IdleNotification>;
+  using Event = std::variant<softswitch::PacketIn, softswitch::DigestMessage,
+                             softswitch::IdleNotification, p4::v1::DigestListAck>;
 
   using Events = std::deque<Event>;
   using Messages = std::deque<p4::v1::StreamMessageResponse>;
