@@ -34,7 +34,8 @@ def held() -> dict[str, dict[str, int]]:
     gc.collect()
     threads, descriptors, memory = Counter[str](), Counter[str](), Counter[str]()
     for task in Path("/proc/self/task").iterdir():
-        threads[(task / "comm").read_text().strip()] += 1
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended since it was listed
+            threads[(task / "comm").read_text().strip()] += 1
     for descriptor in list(Path("/proc/self/fd").iterdir()):
         with contextlib.suppress(OSError):  # that of the listing itself
             descriptors[str(descriptor.readlink()).partition(":[")[0]] += 1
