@@ -22,13 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.sim.golden import marked_vectors
-from catchment.sim.golden.formats import (
-    add_lanes,
-    bf16_values,
-    bf16_words,
-    exact,
-    rounded,
-)
+from catchment.sim.golden.formats import add_lanes, exact, rounded
 from catchment.sim.golden.lane_formats import LaneFormat
 from catchment.wire.generated.constants import DataType
 
@@ -195,7 +189,13 @@ def _fixed(
 
 
 def _largest(arrays: list[NDArray[Any]], dtype: DataType) -> NDArray[Any]:
-    if dtype != DataType.BF16:
-        largest: NDArray[Any] = np.maximum.reduce(arrays)
-        return largest
-    return bf16_words(np.maximum.reduce([bf16_values(a) for a in arrays]))
+    """IEEE 754's maximum of every element: +0 is more than -0, and NaN more than all; of NaNs, the first rank's."""
+    if dtype == DataType.INT32:
+        integers: NDArray[Any] = np.maximum.reduce(arrays)
+        return integers
+    largest = arrays[0].copy()
+    for other in arrays[1:]:
+        x, y = exact(largest, dtype)[0], exact(other, dtype)[0]
+        more = (y > x) | (np.isnan(y) & ~np.isnan(x)) | ((x == y) & np.signbit(x))
+        largest = np.where(more, other, largest)
+    return largest

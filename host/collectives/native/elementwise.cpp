@@ -33,7 +33,9 @@ CATCHMENT_INLINE void maximum_of(const std::uint8_t* __restrict other, std::size
     const float x = std::bit_cast<float>(Type::widen(a));
     const float y = std::bit_cast<float>(Type::widen(b));
     const bool keep = !(y == y) ? !(x == x) : !(y > x);
-    store<Word>(target + i * sizeof(Word), keep ? a : b);
+    const Word larger = keep ? a : b;
+    // Equal words stay as they are; zeros of both signs become +0.
+    store<Word>(target + i * sizeof(Word), x == y ? static_cast<Word>(a & b) : larger);
   }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -23,11 +24,11 @@ NATIVE = os.environ["CATCHMENT_PROCESS_GROUP"] == "c++"
 
 def descendants(process: int) -> int:
     """How many processes a process has started, and these again."""
-    children = [
-        int(child)
-        for task in Path(f"/proc/{process}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
+    children: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a process that ended since it was listed
+        for task in list(Path(f"/proc/{process}/task").iterdir()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # and a thread
+                children += map(int, (task / "children").read_text().split())
     return len(children) + sum(descendants(child) for child in children)
 
 
