@@ -19,8 +19,10 @@ BUILD = ROOT / "build" / "rtl"
 _INCLUDES = tuple(f"-I{folder}" for folder in INCLUDES)
 _CPP_FOLDERS = (ROOT, ROOT / "common" / "include")
 _CPP_FLAGS = " ".join(("-fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for folder in _CPP_FOLDERS)))
+# A failed assertion must not end the process: Verilator's run-time sees the header first, the other is in each build.
+_FAILURES = (ROOT / "rtl" / "harness" / "failures.hpp", ROOT / "rtl" / "harness" / "failures.cpp")
 # The wheel's makefile does not know how to have a precompiled header used.  What runs once is not optimized.
-_MAKE_FLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
+_MAKE_FLAGS = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_GLOBAL='-O2 -include {_FAILURES[0]}' OPT_SLOW=-O0"
 _CPP_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -101,7 +103,7 @@ def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = N
     """The path at which `build` keeps its product: by content, so that a file there is what it would make."""
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
-    for path in (*HEADERS, *closure(top), bench, *sorted(_cpp_headers(bench))):
+    for path in (*HEADERS, *_FAILURES, *closure(top), bench, *sorted(_cpp_headers(bench))):
         digest.update(path.read_bytes())
     return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
 
@@ -111,7 +113,8 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
 
     With `waves` the bench can write FST files; it runs slower even when it does not.
 
-    The bench includes Top.h, headers of its own folder, those of common/, and others by their path from the repository.
+    The bench includes rtl/harness/top.hpp, headers of its own folder, those of common/, and others by their path from
+    the repository. `catchment.rtl.harness.library.load` builds, and loads what was built.
 
     Raises:
         RtlError: with the tool's complaint.
@@ -137,10 +140,10 @@ def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int],
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
             "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
             *(["--trace-fst"] if waves else []),
-            "-MAKEFLAGS", _MAKE_FLAGS, "--Mdir", work, "--prefix", "Top",
+            "-MAKEFLAGS", _MAKE_FLAGS, "--Mdir", work, "--prefix", "Model",
             "-o", f"{bench.stem}.so",
             *(f"-G{name}={value}" for name, value in parameters.items()),
-            *sources(top), bench.resolve(),
+            *sources(top), _FAILURES[1], bench.resolve(),
         ]
     )  # fmt: skip
     work.rename(folder)

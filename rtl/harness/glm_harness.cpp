@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "Top.h"
 #include "rtl/harness/mac.hpp"
 #include "rtl/harness/read_port.hpp"
+#include "rtl/harness/top.hpp"
 
 namespace {
 

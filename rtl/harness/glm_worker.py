@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.rtl.harness.library import RtlLibrary, load
 from catchment.rtl.packed import Layout, PackedError, Values, layout
-from catchment.rtl.verilate import build, library_path
+from catchment.rtl.verilate import library_path
 from catchment.wire.generated.constants import UDP_PORT
 from catchment.wire.generated.glm_numbers import CHUNK, PLANES, ROUND_SLOTS, ROW_LANES, LossCode
 
@@ -128,8 +129,8 @@ def _words(layout: Layout, values: Values) -> ctypes.Array[ctypes.c_uint32]:
 
 
 @cache
-def _library(shape: Build) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build("glm_worker", _HARNESS, shape.parameters)))
+def _library(shape: Build) -> RtlLibrary:
+    library = load("glm_worker", _HARNESS, shape.parameters)
     library.glm_new.restype = ctypes.c_void_p
     for name in ("glm_now", "glm_last_received", "glm_broken_laws"):
         getattr(library, name).restype = ctypes.c_uint64
@@ -180,8 +181,10 @@ class VerilatedWorker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        broken = self._call("glm_broken_laws")
-        self._library.glm_delete(self._worker)
+        try:
+            broken = self._call("glm_broken_laws")
+        finally:
+            self._library.glm_delete(self._worker)
         if kind is None and broken:
             raise HarnessError(f"{broken} bursts broke AXI4's rules (rtl/harness/read_port.hpp)")
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "Top.h"
+#include "rtl/harness/top.hpp"
 #if VM_TRACE_FST
 #include "verilated_fst_c.h"
 #endif

@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "Top.h"
 #include "rtl/harness/axi_memory.hpp"
 #include "rtl/harness/axil_master.hpp"
+#include "rtl/harness/top.hpp"
 
 namespace {
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from catchment.rtl.driver.bus import BusError
 from catchment.rtl.driver.sync import SyncNode
-from catchment.rtl.verilate import build
+from catchment.rtl.harness.library import RtlLibrary, load
 
 LANES = 16
 _HARNESS = Path(__file__).with_name("sync_harness.cpp")
@@ -27,8 +27,8 @@ class SyncRingError(Exception):
 
 
 @cache
-def _library(fp32: bool) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build("sync_node", _HARNESS, {"FP32": int(fp32)})))
+def _library(fp32: bool) -> RtlLibrary:
+    library = load("sync_node", _HARNESS, {"FP32": int(fp32)})
     library.ring_new.restype = ctypes.c_void_p
     library.ring_now.restype = library.ring_broken_laws.restype = ctypes.c_uint64
     return library
@@ -105,8 +105,10 @@ class SyncRing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        broken = self.call("ring_broken_laws")
-        self._library.ring_delete(self._ring)
+        try:
+            broken = self.call("ring_broken_laws")
+        finally:
+            self._library.ring_delete(self._ring)
         if kind is None and broken:
             raise SyncRingError(f"{broken} bursts broke AXI4's rules (rtl/harness/axi_memory.hpp)")
 

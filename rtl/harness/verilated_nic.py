@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from catchment.rtl.driver.bus import BusError
 from catchment.rtl.generated.nic_regs import Role
-from catchment.rtl.verilate import build
+from catchment.rtl.harness.library import RtlLibrary, load
 
 _ROOM = 16384
 _OKAY = 0
@@ -64,9 +64,9 @@ class SentFrame:
 
 
 @cache
-def _library(parameters: tuple[tuple[str, int], ...], waves: bool) -> ctypes.CDLL:
+def _library(parameters: tuple[tuple[str, int], ...], waves: bool) -> RtlLibrary:
     bench = Path(__file__).with_name("nic_harness.cpp")
-    library = ctypes.CDLL(str(build("nic", bench, dict(parameters), waves=waves)))
+    library = load("nic", bench, dict(parameters), waves=waves)
     for name in ("nic_new", "catchment_device"):
         getattr(library, name).restype = ctypes.c_void_p
     for name in ("nic_now", "nic_waiting"):
@@ -110,9 +110,11 @@ class VerilatedNic:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        broken = self.memory_counts()["broken_laws"]
-        self._library.nic_end_trace(self._nic)
-        self._library.nic_delete(self._nic)
+        try:
+            broken = self.memory_counts()["broken_laws"]
+        finally:
+            self._library.nic_end_trace(self._nic)
+            self._library.nic_delete(self._nic)
         if kind is None and broken:
             raise BusError(f"the NIC broke AXI4's rules {broken} times (rtl/harness/axi_memory.hpp)")
 
@@ -141,9 +143,17 @@ class VerilatedNic:
     def device(self) -> tuple[int, int]:
         """Addresses of its table of functions (rtl/harness/device.hpp) and of itself, for the program that runs it.
 
-        From then on `run`, `read`, `write`, `receive` and `frames` are not to be used.
+        From then on `run`, `read`, `write`, `receive` and `frames` are not to be used, and `check` says what failed.
         """
         return int(self._library.catchment_device()), int(self._nic.value or 0)
+
+    def check(self) -> None:
+        """Nothing, unless an assertion has failed in clocks that another program ran.
+
+        Raises:
+            RtlFailedError: one has.
+        """
+        self._library.nic_now(self._nic)
 
     # ---- registers --------------------------------------------------------------------------------------------
 

@@ -149,14 +149,25 @@ class Machine:
         return self.clocks * CLOCK_NS
 
     def run(self, clocks: int) -> None:
-        """Let clocks pass."""
+        """Let clocks pass.
+
+        Raises:
+            RtlFailedError: an assertion of a NIC failed.
+        """
         self._machine.run(clocks)
+        self._check_hardware()
+
+    def _check_hardware(self) -> None:
+        for host in self.hosts.values():
+            if isinstance(host, NicHost):
+                host.nic.check()
 
     def finish(self, transfers: Iterable[Transfer], limit: int = 10_000_000) -> None:
         """Run until all of them are done.
 
         Raises:
             CosimError: they are not after `limit` clocks.
+            RtlFailedError: an assertion of a NIC failed.
         """
         left = [transfer for transfer in transfers if not transfer.done]
         end = self.clocks + limit
@@ -165,6 +176,7 @@ class Machine:
                 stuck = ", ".join(f"{t.host.name}: {t.kind}" for t in left)
                 raise CosimError(f"not done after {limit} clocks: {stuck}; look at the NICs' statistics")
             self._machine.run_watched(end - self.clocks)
+            self._check_hardware()
             left = [transfer for transfer in left if not transfer.done]
 
     @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.rtl.verilate import build
+from catchment.rtl.harness.library import RtlLibrary, load
 
 BEAT_BYTES = 64
 BEAT = np.dtype(
@@ -37,8 +37,8 @@ NO_GAPS = Gaps()
 
 
 @cache
-def _library(top: str, bench: str, parameters: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
-    return ctypes.CDLL(str(build(top, Path(__file__).with_name(bench), dict(parameters))))
+def _library(top: str, bench: str, parameters: tuple[tuple[str, int], ...]) -> RtlLibrary:
+    return load(top, Path(__file__).with_name(bench), dict(parameters))
 
 
 def beats_of(message: bytes, user: int) -> Beats:

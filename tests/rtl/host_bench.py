@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.rtl.driver.records import RECORD
-from catchment.rtl.verilate import build
+from catchment.rtl.harness.library import RtlLibrary, load
 from catchment.wire.generated.constants import DataType
 
 PAGE = 1 << 21
@@ -78,8 +78,8 @@ def mapped(pages: dict[int, int]) -> list[tuple[int, ...]]:
 
 
 @cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(str(build("host_datapath", Path(__file__).with_name("host_datapath_bench.cpp"))))
+def _library() -> RtlLibrary:
+    return load("host_datapath", Path(__file__).with_name("host_datapath_bench.cpp"))
 
 
 def run(

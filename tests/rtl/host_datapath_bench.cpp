@@ -4,8 +4,8 @@
 #include <deque>
 #include <memory>
 
-#include "Top.h"
 #include "rtl/harness/axi_memory.hpp"
+#include "rtl/harness/top.hpp"
 
 using catchment::rtl::AxiMemory;
 using catchment::rtl::MemoryCounts;

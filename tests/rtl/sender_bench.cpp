@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "Top.h"
+#include "rtl/harness/top.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "Top.h"
+#include "rtl/harness/top.hpp"
 
 constexpr std::size_t kWords = 16;  // 32-bit words in a beat
 constexpr std::size_t kBytes = 4 * kWords;

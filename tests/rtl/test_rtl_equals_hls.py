@@ -15,7 +15,7 @@ from formats_in_rtl import LANES_VALUES, counts, how, near, some_lanes, to_float
 from numpy.typing import NDArray
 
 from catchment.host import _native
-from catchment.rtl.verilate import build
+from catchment.rtl.harness.library import load
 from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType
 
@@ -103,7 +103,7 @@ def test_a_stream_kernel_takes_messages_of_any_length(numbers: np.random.Generat
 def _through(
     top: str, function: str, events: NDArray[np.uint32], columns: int, parameters: dict[str, int]
 ) -> tuple[NDArray[np.uint32], int]:
-    library = ctypes.CDLL(str(build(top, HERE / f"{top}_bench.cpp", parameters)))
+    library = load(top, HERE / f"{top}_bench.cpp", parameters)
     answers = np.zeros((len(events), columns), np.uint32)
     run = getattr(library, function)
     run.restype = ctypes.c_uint64

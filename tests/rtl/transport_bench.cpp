@@ -1,6 +1,6 @@
 // A transport for Python: one Verilated NIC, and what goes through its queues.
 #define TRANSPORT_TOP
-#include "Top.h"
+#include "rtl/harness/top.hpp"
 #include "transport_network.hpp"
 #include "transport_nic.hpp"
 

@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from catchment.rtl.generated.nic_regs import Role
+from catchment.rtl.harness.library import RtlLibrary, load
 from catchment.rtl.packed import layout
 from catchment.rtl.sources import RTL
-from catchment.rtl.verilate import build
 from catchment.wire.generated.constants import UDP_PORT, DataType
 
 VECTOR_BYTES = 256
@@ -120,15 +120,10 @@ class Status:
 
 
 @cache
-def library(role: Role, parameters: tuple[tuple[str, int], ...] = ()) -> ctypes.CDLL:
+def library(role: Role, parameters: tuple[tuple[str, int], ...] = ()) -> RtlLibrary:
     """The transport of `role` behind C functions."""
-    lib = ctypes.CDLL(
-        str(
-            build(
-                "transport", Path(__file__).with_name("transport_bench.cpp"), {**dict(parameters), "ROLE": role.value}
-            )
-        )
-    )
+    bench = Path(__file__).with_name("transport_bench.cpp")
+    lib = load("transport", bench, {**dict(parameters), "ROLE": role.value})
     for name in ("nic_unsent", "nic_stat", "nic_now", "nic_broken_laws"):
         getattr(lib, name).restype = ctypes.c_uint64
     lib.nic_new.restype = ctypes.c_void_p
