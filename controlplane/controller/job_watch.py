@@ -26,6 +26,7 @@ class State:
         trouble: which members or switches are missing, in words; empty when all is well.
         removed: the job is over.
         cause: why this epoch took the place of the one before.
+        lost: hosts whose members are lost, and have not joined again.
     """
 
     epoch: int
@@ -34,6 +35,7 @@ class State:
     trouble: str
     removed: bool
     cause: str
+    lost: tuple[str, ...]
 
 
 class JobWatch:
@@ -76,6 +78,7 @@ class JobWatch:
             trouble="; ".join(dict.fromkeys(troubles)),
             removed=self.removed,
             cause=self._cause,
+            lost=self.roster.lost,
         )
 
     def announce(self) -> None:

@@ -87,6 +87,7 @@ def notice(state: State, host: str) -> Any:
         trouble=state.trouble,
         removed=state.removed,
         cause=state.cause,
+        lost=state.lost,
     )
 
 

@@ -135,6 +135,11 @@ class Roster:
                 seat.epoch = epoch
 
     @property
+    def lost(self) -> tuple[str, ...]:
+        """Hosts whose members are lost, and have not joined again."""
+        return tuple(host for host, seat in self.seats.items() if seat.presence is Presence.LOST)
+
+    @property
     def complete(self) -> bool:
         """Every member works in the present epoch."""
         return all(s.presence is Presence.JOINED and s.working == self.epoch for s in self.seats.values())

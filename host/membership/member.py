@@ -57,6 +57,7 @@ class Membership:
         self._complete = False
         self._trouble = ""
         self._cause = ""
+        self._lost: tuple[str, ...] = ()
         self._error: MembershipError | None = None
         self._part: _Closable | None = None
         self._news = threading.Condition()
@@ -135,6 +136,11 @@ class Membership:
     def cause(self) -> str:
         """Why the present epoch took the place of the one before."""
         return self._cause
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Hosts whose members were lost when the present epoch began; empty where it began for another cause."""
+        return self._lost
 
     @property
     def error(self) -> MembershipError | None:
@@ -331,6 +337,7 @@ class Membership:
         with self._news:
             changed = notice.epoch != self._description.epoch
             if changed:
+                self._lost = tuple(notice.lost)
                 self._description = Description.of(notice.description, notice.epoch)
                 self._splits.clear()
             self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause

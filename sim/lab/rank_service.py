@@ -6,7 +6,7 @@ which all others are told at once.  Lines of JSON, from a process:
     {"rank": 2}                                    who it is: the port that it will attach to
     {"attached": true}                             it has attached
     {"make": "NAME", "ranks": [0, 2]}              make a group of these ranks, in the order of the worker indices
-    {"tell": "TEXT"}                               what every other process must know: the job has lost a member
+    {"tell": "TEXT", "hosts": ["w1"]}              what every other process must know: the job has lost these hosts
     {"left": "NAME"}                               this process has left that group
     {"goodbye": true}                              it is about to end the connection
 
@@ -17,7 +17,7 @@ and to it:
     {"made": "NAME", "refused": "why"}             the switch is full, or the request is wrong
     {"refused": "why"}                             the connection ends
     {"lost": 1}                                    this rank's process has ended
-    {"told": "TEXT"}                               what another process tells
+    {"told": "TEXT", "hosts": ["w1"]}              what another process tells
     {"ended": "what has become of the switch"}
 
 A group's job is removed when each of its ranks has left it, or ended.
@@ -127,7 +127,7 @@ class RankService:
             self._attach(rank)
         if "tell" in said:
             for other in [one for number, one in self._ranks.items() if number != rank]:
-                _send(other, {"told": str(said["tell"])})
+                _send(other, {"told": str(said["tell"]), "hosts": list(map(str, said.get("hosts", ())))})
         if "left" in said:
             self._leave(rank, str(said["left"]))
         if "make" in said:

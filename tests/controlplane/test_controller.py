@@ -173,6 +173,7 @@ def test_a_member_that_is_lost_is_named_and_the_generations_change(place: Place)
             assert member.superseded(60)
             assert member.epoch == 2
             assert "w1 is lost" in member.cause
+            assert member.lost == ("w1",)
             assert not generations(member) & old
         assert "w1 is lost" in operator.job("train").trouble
         assert {m.host: m.state for m in operator.job("train").members}["w1"] == "lost"
@@ -224,6 +225,7 @@ def test_whoever_leaves_is_not_lost_and_comes_back_with_new_generations(place: P
                 assert again.epoch == 2
                 assert other.superseded(60)
                 assert "w1 has joined again" in other.cause
+                assert other.lost == ()
 
 
 def test_an_endpoint_of_the_old_generations_is_closed(place: Place) -> None:

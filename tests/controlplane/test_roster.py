@@ -23,6 +23,7 @@ class Members(RuleBasedStateMachine):
         self.now = 100.0
         self.roster = Roster(HOSTS, 1, silence=SILENCE, reunion=REUNION)
         self.deadline: dict[str, float] = {}  # of those who are here: when they count as lost
+        self.lost: set[str] = set()
         self.knew: dict[str, int] = {}  # the last epoch whose generations a host was told
         self.epoch = 1
 
@@ -46,6 +47,7 @@ class Members(RuleBasedStateMachine):
             self.renew()
         self.roster.join(host, host.encode(), self.now)
         self.deadline[host], self.knew[host] = self.now + SILENCE, self.epoch
+        self.lost.discard(host)
 
     @rule(host=st.sampled_from(HOSTS), epoch=st.integers(0, 5))
     def beat(self, host: str, epoch: int) -> None:
@@ -74,6 +76,7 @@ class Members(RuleBasedStateMachine):
         assert certain <= lost <= possible
         for host in lost:
             del self.deadline[host]
+        self.lost |= lost
         if lost:
             self.renew()
         assert self.roster.lose(self.now) == [], "nobody is lost twice"
@@ -94,6 +97,7 @@ class Members(RuleBasedStateMachine):
     def presence_is_right(self) -> None:
         here = {host for host, seat in self.roster.seats.items() if seat.presence is Presence.JOINED}
         assert here == set(self.deadline)
+        assert set(self.roster.lost) == self.lost
         if self.roster.complete:
             assert here == set(HOSTS)
 

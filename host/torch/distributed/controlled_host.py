@@ -165,7 +165,7 @@ class ControlledHost:
 
     def spread(self, loss: Loss) -> None:
         """See `HostJob`."""
-        self._loss = self._loss or Loss(loss.text, kind=loss.kind)
+        self._loss = self._loss or Loss(loss.text, hosts=loss.hosts, kind=loss.kind)
         for lost in self._watchers:
             self._tell(lost)
 
@@ -235,6 +235,7 @@ class MemberSeat:
 
     def __init__(self, member: Member, absent: float) -> None:
         self.name = str(member["job"])
+        self.host = str(member["host"])
         self.address = str(member["local"][0])
         self._member = member
         self._absent = absent

@@ -90,6 +90,7 @@ class ControllerSeat:
 
     def __init__(self, access: ControllerAccess, *, size: int, timeout: float, absent: float = ABSENT) -> None:
         self.name = access.job
+        self.host = access.host
         self._absent = absent
         self._timeout = timeout
         self._member = join(access, size, timeout)
@@ -149,6 +150,7 @@ class PartSeat:
 
     def __init__(self, whole: ControllerSeat, member: Membership, part: Description, absent: float) -> None:
         self.name = f"{whole.name}/{part.label}"
+        self.host = whole.host
         self.address = part.local[0]
         self._whole = whole
         self._member = member
@@ -180,7 +182,8 @@ def watch_membership(member: Membership, left: threading.Event, lost: Callable[[
         try:
             while not left.is_set():
                 if member.superseded(_POLL_SECONDS):
-                    lost(Loss(member.cause or "the controller has replaced the generations of the job"))
+                    cause = member.cause or "the controller has replaced the generations of the job"
+                    lost(Loss(cause, hosts=member.lost))
                     return
         except MembershipError as error:
             if not left.is_set():

@@ -93,7 +93,7 @@ def _open(
         seat = take()
         if seat is not None:
             communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
-            place = {"worker": communicator.rank}
+            place = {"worker": communicator.rank, "host": seat.host}
     except CollectiveError as error:
         failure = error
         place = {"failed": str(error)}
@@ -113,7 +113,8 @@ def _open(
     if seat is None or communicator is None:
         return None
     order = RankOrder([said["worker"] for said in everybody])
-    return SwitchGroup(seat, communicator, order, agreement.rank), seat.address
+    hosts = [said["host"] for said in everybody]
+    return SwitchGroup(seat, communicator, order, agreement.rank, hosts), seat.address
 
 
 def _seat(agreement: Agreement, settings: Settings) -> Seat:

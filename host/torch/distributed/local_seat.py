@@ -104,7 +104,7 @@ class LocalSeat:
         self, switch: LocalSwitch, group: str, member: Member, ranks: Sequence[int], command: str | None = None
     ) -> None:
         self.name = "torch"
-        self.address = None
+        self.address = self.host = None
         self._switch = switch
         self._group = group
         self._member = dict(member)
@@ -139,9 +139,9 @@ class LocalSeat:
 
         self._switch.watch(self._group, own)
 
-    def tell(self, text: str) -> None:
-        """Tell the other processes on the switch of a loss."""
-        self._switch.tell(text)
+    def tell(self, loss: Loss) -> None:
+        """Tell the other processes on the switch of a loss of other hosts."""
+        self._switch.tell(loss.text, loss.hosts)
 
     def part(self, agreement: Agreement) -> LocalSeat:
         """See `Seat`: a group of its own on the same switch, or on another where that has no room."""

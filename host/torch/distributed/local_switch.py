@@ -94,10 +94,10 @@ class LocalSwitch:
         """Say that this process has attached to its port."""
         self._send({"attached": True})
 
-    def tell(self, text: str) -> None:
-        """Tell every other process on the switch of a loss; nothing happens if the switch has ended."""
+    def tell(self, text: str, hosts: Sequence[str]) -> None:
+        """Tell all other processes on the switch of a loss, of these hosts; nothing happens if the switch has ended."""
         with contextlib.suppress(OSError):
-            self._send({"tell": text})
+            self._send({"tell": text, "hosts": list(hosts)})
 
     def watch(self, name: str, lost: Callable[[Loss], None]) -> None:
         """Call `lost`, from a thread of this connection, for every rank of the switch that is gone, or for the switch.
@@ -145,7 +145,7 @@ class LocalSwitch:
                 if "made" in message:
                     self._answers.put(message)
                 elif "told" in message:
-                    self._tell(Loss(str(message["told"])))
+                    self._tell(Loss(str(message["told"]), hosts=tuple(message["hosts"])))
                 elif "ended" in message:
                     self._tell(Loss(message["ended"], kind="unreachable"))
                 elif "lost" in message:

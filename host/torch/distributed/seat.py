@@ -17,11 +17,13 @@ class Loss:
     Attributes:
         text: a sentence that names what is gone.
         ranks: those that are gone, where they are known.
+        hosts: names of those that are gone with all their ranks, for a loss that names no ranks.
         kind: of the error that every rank gets: ``missing`` for a rank, ``unreachable`` for the switch.
     """
 
     text: str
     ranks: Sequence[int] = ()
+    hosts: Sequence[str] = ()
     kind: str = "missing"
 
 
@@ -35,6 +37,10 @@ class Seat(Protocol):
     @property
     def address(self) -> str | None:
         """This host's IPv4 address in the job's network; None: all ranks are on one machine."""
+
+    @property
+    def host(self) -> str | None:
+        """This host's name in the job; None: all ranks are on one machine."""
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """This rank's communicator; a timeout in seconds.

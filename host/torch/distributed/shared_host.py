@@ -126,6 +126,7 @@ class SharedHostSeat:
 
     def __init__(self, job: HostJob, own: Seat, command: str | None) -> None:
         self.name = job.name
+        self.host = job.host
         self.address = job.address
         self._job = job
         self._own = own
@@ -145,7 +146,7 @@ class SharedHostSeat:
 
         def elsewhere(loss: Loss) -> None:
             if isinstance(self._own, LocalSeat):
-                self._own.tell(loss.text)
+                self._own.tell(loss)
             known(loss)
 
         def known(loss: Loss) -> None:

@@ -45,9 +45,19 @@ class SwitchGroup:
     """A communicator and the seat it came from; every method gives a `SwitchWork`.
 
     Every rank makes the same calls in the same order.
+
+    Args:
+        seat: of this rank.
+        communicator: what does the work.
+        order: which worker index each rank has.
+        rank: this one.
+        hosts: of each rank, as its seat names it.
     """
 
-    def __init__(self, seat: Seat, communicator: Communicator, order: RankOrder, rank: int) -> None:
+    def __init__(
+        self, seat: Seat, communicator: Communicator, order: RankOrder, rank: int, hosts: Sequence[str | None]
+    ) -> None:
+        self._hosts = tuple(hosts)
         self._seat = seat
         self._communicator = communicator
         self._order = order
@@ -83,6 +93,11 @@ class SwitchGroup:
     @property
     def loss(self) -> Loss | None:
         """The first member of the group that is gone, or the switch."""
+        return self._loss
+
+    def await_loss(self) -> Loss | None:
+        """`loss`, for which this waits a while: where another group has one, this one is about to be told."""
+        self._loss_known.wait(_GRACE)
         return self._loss
 
     def end_with(self, whole: SwitchGroup, ranks: Sequence[int]) -> None:
@@ -304,7 +319,8 @@ class SwitchGroup:
     def _lost(self, loss: Loss) -> None:
         if self._loss is not None or self._closing.is_set():
             return
-        self._loss = loss
+        ranks = loss.ranks or tuple(rank for rank, host in enumerate(self._hosts) if host in loss.hosts)
+        self._loss = loss = replace(loss, ranks=ranks)
         self._loss_known.set()
         for tell in tuple(self._ending_with_it):
             tell(loss)

@@ -130,6 +130,7 @@ def _open(opened: list[dist.ProcessGroup], purpose: str, groups: Sequence[Ranks]
     def explain(error: CollectiveError) -> tuple[CollectiveError, Ranks]:
         details = ("kind", "operation", "peers", "seq", "hint", "fatal")
         told = switch.failed(error.message, **{name: getattr(error, name) for name in details})
-        return told, () if world is None or world.loss is None else tuple(world.loss.ranks)
+        loss = None if world is None or switch.loss is None else world.await_loss()
+        return told, () if loss is None else tuple(loss.ranks)
 
     return switch.communicator, explain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,8 +18,10 @@ from catchment.host.torch.distributed.controlled_host import ControlledHost, Pat
 from catchment.host.torch.distributed.file_host import FileHost
 from catchment.host.torch.distributed.file_seat import FileSeat
 from catchment.host.torch.distributed.local_seat import LocalSeat
+from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.seat import Loss
 from catchment.host.torch.distributed.shared_host import SharedHostSeat
+from catchment.host.torch.distributed.switch_group import SwitchGroup
 from catchment.wire.generated.constants import MAX_WORKERS
 
 PATIENCE = 60.0
@@ -29,14 +31,14 @@ class Switch:
     """A connection to a host's switch that keeps what is said to it."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.told: list[tuple[str, tuple[str, ...]]] = []
         self.lost: Callable[[Loss], None] = lambda _: None
 
     def watch(self, _: str, lost: Callable[[Loss], None]) -> None:
         self.lost = lost
 
-    def tell(self, text: str) -> None:
-        self.told.append(text)
+    def tell(self, text: str, hosts: Sequence[str]) -> None:
+        self.told.append((text, tuple(hosts)))
 
     def join(self, _: str) -> None:
         pass
@@ -102,18 +104,51 @@ def test_a_loss_elsewhere_is_told_to_all_on_the_host_and_given_up_by_nobody() ->
         name, address, host = "train", None, "w1"
 
         def watch(self, lost: Callable[[Loss], None]) -> None:
-            lost(Loss("w0 is lost: its connection ended"))
+            lost(Loss("w0 is lost: its connection ended", hosts=("w0",)))
 
         def spread(self, _: Loss) -> None:
             pass
 
     SharedHostSeat(cast("Any", Watched()), LocalSeat(cast("Any", switch), "job", {}, [0, 1]), None).watch(first)
     first.await_texts("w0 is lost: its connection ended")
-    assert switch.told == ["w0 is lost: its connection ended"]
-    SharedHostSeat(controlled(given_up), LocalSeat(cast("Any", switch), "job", {}, [0, 1]), None).watch(other)
-    switch.lost(Loss("w0 is lost: its connection ended"))  # as another process has told
+    assert switch.told == [("w0 is lost: its connection ended", ("w0",))]
+    job, part = controlled(given_up), Heard()
+    job.follow(part)
+    SharedHostSeat(job, LocalSeat(cast("Any", switch), "job", {}, [0, 1]), None).watch(other)
+    switch.lost(Loss("w0 is lost: its connection ended", hosts=("w0",)))  # as another process has told
     other.await_texts("w0 is lost: its connection ended")
+    part.await_texts("w0 is lost: its connection ended")
+    assert [heard.losses[0].hosts for heard in (first, other, part)] == [("w0",)] * 3
     assert given_up == []
+
+
+def test_a_lost_host_is_its_ranks_in_every_group() -> None:
+    """The controller names hosts; an error names the ranks of its group that were on them."""
+    seat, communicator = SimpleNamespace(watch=lambda _: None), SimpleNamespace(close=lambda _: None)
+
+    def group(hosts: list[str | None]) -> SwitchGroup:
+        order = RankOrder(list(reversed(range(len(hosts)))))  # ranks are not worker indices
+        return SwitchGroup(cast("Any", seat), cast("Any", communicator), order, 0, hosts)
+
+    for hosts, lost, ranks in [
+        (["w0", "w1", "w2"], ("w1",), (1,)),
+        (["w0", "w1", "w0", "w1"], ("w1", "w2"), (1, 3)),
+        (["w0", "w2"], ("w1",), ()),  # of a part: the host is in another
+        ([None, None], (), ()),
+    ]:
+        one = group(hosts)
+        one._lost(Loss("w1 is lost", hosts=lost, kind="unreachable"))
+        told = one.failed("closed", kind="closed")
+        assert told.peers == ranks and told.message == "w1 is lost", (hosts, told)
+        loss = one.await_loss()
+        assert loss is not None and tuple(loss.ranks) == ranks
+
+
+def test_a_loss_that_names_its_rank_keeps_it() -> None:
+    seat, communicator = SimpleNamespace(watch=lambda _: None), SimpleNamespace(close=lambda _: None)
+    one = SwitchGroup(cast("Any", seat), cast("Any", communicator), RankOrder([0, 1]), 0, ["w0", "w0"])
+    one._lost(Loss("the process of rank 1 has ended", (1,), ("w0",), "unreachable"))
+    assert one.failed("closed", kind="closed").peers == (1,)
 
 
 def alone(hosts: list[str]) -> Agreement:
