@@ -293,6 +293,7 @@ PYBIND11_MODULE(_machines, module) {
       .def("on_loss", &SilenceTimer::on_loss)
       .def("on_round_trip", &SilenceTimer::on_round_trip)
       .def("on_asked", &SilenceTimer::on_asked)
+      .def("call_after", &SilenceTimer::call_after)
       .def("on_duplicate", &SilenceTimer::on_duplicate)
       .def("expired", &SilenceTimer::expired)
       .def_property_readonly("deadline", &SilenceTimer::deadline);

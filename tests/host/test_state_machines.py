@@ -420,9 +420,9 @@ def test_heartbeats_of_a_slow_link_are_apart_by_a_share_of_its_round_trip() -> N
     beat = heartbeat()
     beat.on_round_trip(40_000)
     beat.on_sent(1, 64, 0)
-    assert beat.deadline == 10_000
+    assert beat.deadline == 20_000
     beat.on_window(2, 64, 100)
-    assert beat.deadline == 5100
+    assert beat.deadline == 10_100
     beat.on_window(17, 64, 100)
     assert beat.due(100), "a quarter of the window has moved"
     beat.on_sent(17, 64, 100)
@@ -430,9 +430,9 @@ def test_heartbeats_of_a_slow_link_are_apart_by_a_share_of_its_round_trip() -> N
     beat.on_window(18, 64, 200)
     assert beat.deadline == 500, "no sooner on a fast link"
     beat.on_round_trip(10**12)
-    assert beat.deadline == 10_100, "the round trip of a rank that was late holds nothing back"
+    assert beat.deadline == 20_100, "the round trip of a rank that was late holds nothing back"
     beat.on_sent(18, 64, 20_000_000)
-    assert beat.deadline == 30_000_000
+    assert beat.deadline == 120_000_000
 
 
 @pytest.mark.parametrize("late", [True, False])

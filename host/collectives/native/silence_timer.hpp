@@ -33,6 +33,12 @@ class SilenceTimer {
   }
   // The shortest of the last ones, 0 before the first.
   Nanos round_trip() const { return round_trip_; }
+  // A rank that waits tells the others so after `least`, or two round trips: what crosses a slow
+  // link is no silence, and its calls, which all answer, would fill the link.  A round trip that
+  // others have stretched counts for so much only.
+  Nanos call_after(Nanos least) const {
+    return std::max(least, std::min(2 * round_trip_, kLongestCall));
+  }
   // The silence was broken by asking: the next time later.
   void on_asked(Nanos now) {
     const Nanos longest = samples_ == 0 ? kLongestFirst : kLastRoundTrips * patient();
@@ -64,6 +70,7 @@ class SilenceTimer {
   // the silence again, else all ranks ask for what is under way, and it never comes. In a tree of
   // switches every answer goes to all below a leaf.
   static constexpr Nanos kLongestFirst = 500'000'000;
+  static constexpr Nanos kLongestCall = 500'000'000;
   static constexpr Nanos kShareIfLossy = 8;
   static constexpr Nanos kLastRoundTrips = 4;
   static constexpr int kLatest = 6;

@@ -36,7 +36,7 @@ void Engine::supervise(Nanos now) {
     roll_call_.on_heard();  // or not: this process could not have heard it
   }
   supervised_at_ = now;
-  if (now - progressed_at_ >= config_.call_after) roll_call_.on_waiting(now);
+  if (now - progressed_at_ >= silence_.call_after(config_.call_after)) roll_call_.on_waiting(now);
   if (auto failure = abandoned(now)) {
     fail(std::move(*failure), now);
     return;
@@ -177,7 +177,7 @@ Nanos Engine::deadline() const {
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
   if (!pending_.empty()) {
-    const Nanos call = progressed_at_ + config_.call_after;
+    const Nanos call = progressed_at_ + silence_.call_after(config_.call_after);
     soonest = std::min(soonest, call > supervised_at_ ? call : supervised_at_ + kLook);
   }
   return soonest;

@@ -6,10 +6,11 @@ namespace catchment::host {
 namespace {
 
 // Shares of a round trip that a change and the next period wait at least.
-constexpr Nanos kChange = 8;
-constexpr Nanos kPeriod = 4;
-// No link is so slow that credit may be held back for longer.
-constexpr Nanos kLongestDelay = 5'000'000;
+constexpr Nanos kChange = 4;
+constexpr Nanos kPeriod = 2;
+// The round trip of a rank that called late is no measure of its link, and holds credit back no
+// longer.
+constexpr Nanos kLongestDelay = 50'000'000;
 
 }  // namespace
 

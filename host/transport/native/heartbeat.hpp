@@ -3,7 +3,7 @@
 // A heartbeat is due
 //   - at once when a quarter of the window moved since the last one, when a message ended, or when
 //     a duplicate shows that the sender missed the last heartbeat;
-//   - `delay` after anything moved, or an eighth of a round trip, if that is longer: on a slow link
+//   - `delay` after anything moved, or a quarter of a round trip, if that is longer: on a slow link
 //     frames are further apart than `delay`, and each would have a heartbeat beside it;
 //   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
 //     switch merges only once it has heard everyone.

@@ -96,6 +96,20 @@ def test_what_a_round_trip_has_not_answered_is_not_asked_for() -> None:
     assert waits(timer, 1000 * MS, 3) == [3.5, 7, 14]
 
 
+def test_a_rank_says_that_it_waits_after_two_round_trips_of_a_slow_link() -> None:
+    """All answer, and on a slow link the answers would take the place of what they wait for."""
+    timer = _machines.SilenceTimer()
+    assert timer.call_after(30 * MS) == 30 * MS, "no round trip is known"
+    timer.on_round_trip(2 * MS)
+    assert timer.call_after(30 * MS) == 30 * MS, "no sooner on a fast link"
+    for _ in range(8):
+        timer.on_round_trip(100 * MS)
+    assert timer.call_after(30 * MS) == 200 * MS
+    for _ in range(8):
+        timer.on_round_trip(10_000 * MS)
+    assert timer.call_after(30 * MS) == 500 * MS, "a rank that is late is not waited for longer"
+
+
 def test_a_round_trip_that_waited_for_a_late_rank_is_forgotten() -> None:
     timer = _machines.SilenceTimer()
     timer.on_round_trip(10_000 * MS)
