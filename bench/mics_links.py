@@ -7,10 +7,13 @@ limit (gloo's) to the other rank of its node. Of ours, the links are ports of a 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +31,7 @@ from catchment.sim.training.model import PRESETS, Decoder, ModelShape
 from catchment.wire.generated.constants import HEADER_BYTES, LANE_BYTES
 
 WORLD, NODE, MICRO_STEPS, STEPS = 8, 2, 4, 3
-LANES, SLOTS = 256, 32
+LANES, SLOTS = 256, 64
 WITHIN = 1.1
 """A micro-step takes at most so many times what the links need, where they bind."""
 MODELS = {"demo": PRESETS["demo"], "8M": ModelShape(layers=10, heads=8, hidden=256, sequence=128)}
@@ -40,7 +43,10 @@ SETTINGS = [
 """Ranks of a partition group, hierarchical, two hops; one group of all has no second hop."""
 QUICK_STEPS = 2
 SLOWER_BELOW = 4
-"""Groups inside a node send so little that processors, not links of the same rate, would bind: theirs are slower."""
+"""Groups inside a node send so little that processors, not links of the same rate, would bind: theirs are slower, and
+slower again by the micro-steps of a step where they are summed once in it."""
+NEAR = 1e-3
+"""Losses of the same model in two runs differ by this share at most: their sums are rounded differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +140,45 @@ def seconds_of(answers: Sequence[dict[str, Any]]) -> float:
     return slowest / MICRO_STEPS
 
 
+def near_losses(answers: Sequence[dict[str, Any]], peers: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """How many losses of ours are within `NEAR` of the peers' of the same rank and micro-step, and of how many."""
+    pairs = [
+        pair
+        for answer, peer in zip(answers, peers, strict=True)
+        for pair in zip(answer["losses"], peer["losses"], strict=True)
+    ]
+    return sum(abs(own - other) <= NEAR * abs(other) for own, other in pairs), len(pairs)
+
+
+def processor_time(words: str, answers: Sequence[dict[str, Any]], micro_step: float) -> Figure:
+    """What the ranks compute in a micro-step, which the links wait for where the processors are few."""
+    micro_steps = MICRO_STEPS * len(answers[0]["seconds"])
+    used = sum(float(answer["processor"]) for answer in answers) / micro_steps
+    return Figure(f"{words}: processor time of all ranks", used, "s", f"{os.cpu_count()} processors", micro_step)
+
+
 def measured(name: str, rate: int, steps: int = STEPS) -> list[Figure]:
     """Figures of a model of `MODELS` in all `SETTINGS`, on links of `rate` bits per second.
 
-    Groups inside a node get `rate` / `SLOWER_BELOW`. `steps`: of the optimizer, of which the first is not timed.
+    Groups inside a node get less: `SLOWER_BELOW`. `steps`: of the optimizer, of which the first is not timed.
 
     Raises:
         SystemExit: there is no such model, or a rank ended.
     """
     if name not in MODELS:
         raise SystemExit(f"there is no model {name}: give one of {', '.join(MODELS)}")
-    wide = [setting for setting in SETTINGS if setting[0] > NODE]
-    inside = [setting for setting in SETTINGS if setting[0] <= NODE]
-    return [
-        *_measured(name, rate, wide, steps),
-        *_measured(name, rate // SLOWER_BELOW, inside, steps),
-    ]
+    found = []
+    for own, settings in groupby(SETTINGS, partial(rate_of, rate)):
+        found += _measured(name, own, list(settings), steps)
+    return found
+
+
+def rate_of(rate: int, setting: tuple[int, bool, bool]) -> int:
+    """Bits per second of the links of a setting, where those of groups of several nodes have `rate`."""
+    size, _, two_hop = setting
+    if size > NODE:
+        return rate
+    return rate // SLOWER_BELOW // (MICRO_STEPS if two_hop else 1)
 
 
 def _measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]], steps: int) -> list[Figure]:
@@ -165,7 +194,8 @@ def _measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]], 
             order = Order(asdict(shape), (WORLD, size, NODE), hierarchical, two_hop, MICRO_STEPS, steps, {})
             with jobs(order, rate) as orders:
                 answers = answers_to(ours, orders)
-            peers = seconds_of(answers_to(theirs, [order] * WORLD))
+            said = answers_to(theirs, [order] * WORLD)
+            peers = seconds_of(said)
             own, wanted = seconds_of(answers), volume(shape, order)
             formula = framed(wanted.total) * 8 / rate / MICRO_STEPS
             kind = f"{'two stages' if hierarchical else 'one stage'}, {1 + two_hop} hops"
@@ -174,7 +204,10 @@ def _measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]], 
             found.append(Figure(f"{words}: sent to other nodes", sent, "B", "formula", framed(wanted.total), 1.0))
             found.append(Figure(f"{words}: a micro-step", own, "s", "formula", formula, WITHIN))
             found.append(Figure(f"{words}: a micro-step", own, "s", "FSDP2 on gloo", peers, 1.0))
-            for each in found[-3:]:  # a setting takes a minute
+            near, count = near_losses(answers, said)
+            found.append(Figure(f"{words}: losses of FSDP2's", near, "", "losses", count, 1.0))
+            found.append(processor_time(words, answers, own))
+            for each in found[-5:]:  # a setting takes a minute
                 beside = f"{each.reference_name} {each.reference:.4g}, {each.ratio:.2f}"
                 print(f"{each.name}: {each.value:.4g} {each.unit}; {beside}", flush=True)
     return found

@@ -1,7 +1,8 @@
 """One rank of the timed part of `make bench-mics`: trains what it is told on its standard input, one line at a time.
 
-A line is an `Order` as JSON; the answer has the seconds of each step's micro-steps and, of ours, what was gathered and
-sent.  With the backend ``gloo`` the model is FSDP2's, with ``catchment`` ours over the jobs that the order names.
+A line is an `Order` as JSON; the answer has the seconds of each step's micro-steps, all losses, the processor's time
+and, of ours, what was sent. With the backend ``gloo`` the model is FSDP2's, with ``catchment`` ours over the jobs that
+the order names.
 """
 
 from __future__ import annotations
@@ -84,24 +85,33 @@ def _timed(
     decoder: nn.Module,
     parameters: list[nn.Parameter],
     micro_step: Callable[[int, Callable[[], None]], None],
-) -> list[float]:
-    """Seconds of the micro-steps of each step; `micro_step` runs a forward and backward."""
+    *,
+    share: int = 1,
+) -> tuple[list[float], list[float], float]:
+    """Seconds of the micro-steps of each step, losses of all micro-steps, and this process's processor seconds.
+
+    `micro_step` runs a forward and backward; gradients are of the loss over `share`.
+    """
     optimizer = torch.optim.AdamW(parameters, lr=1e-3)
     noise = torch.Generator().manual_seed(rank)
-    seconds = []
+    seconds: list[float] = []
+    losses: list[float] = []
+    used = time.process_time()
     for _ in range(order.steps):
         began = time.perf_counter()
         for number in range(order.micro_steps):
             tokens = torch.randint(0, 256, (1, TOKENS), generator=noise)
-            micro_step(number, partial(_backward, decoder, tokens))
+            micro_step(number, partial(_backward, decoder, tokens, share, losses))
         seconds.append(time.perf_counter() - began)
         optimizer.step()
         optimizer.zero_grad()
-    return seconds
+    return seconds, losses, time.process_time() - used
 
 
-def _backward(decoder: nn.Module, tokens: torch.Tensor) -> None:
-    next_byte_loss(decoder(tokens), tokens).backward()  # type: ignore[no-untyped-call]
+def _backward(decoder: nn.Module, tokens: torch.Tensor, share: int, losses: list[float]) -> None:
+    loss = next_byte_loss(decoder(tokens), tokens)
+    losses.append(float(loss.detach()))
+    (loss / share).backward()  # type: ignore[no-untyped-call]
 
 
 def _ours(rank: int, order: Order) -> dict[str, Any]:
@@ -118,7 +128,7 @@ def _ours(rank: int, order: Order) -> dict[str, Any]:
             with mics.micro_step(number):
                 run()
 
-        seconds = _timed(order, rank, mics.model, mics.parameters(), micro_step)
+        seconds, losses, processor = _timed(order, rank, mics.model, mics.parameters(), micro_step)
         counted = [
             line.communicator.stats()
             for line in links.lines
@@ -126,7 +136,7 @@ def _ours(rank: int, order: Order) -> dict[str, Any]:
         ]
         sent = sum(stats["bytes_sent"] + BELOW_UDP * stats["frames_sent"] for stats in counted)
         again = sum(stats["retransmissions"] for stats in counted) / max(1, sum(s["frames_sent"] for s in counted))
-        return {"seconds": seconds, "bytes": sent, "again": again}
+        return {"seconds": seconds, "bytes": sent, "again": again, "losses": losses, "processor": processor}
 
 
 def _fsdp2(rank: int, order: Order) -> dict[str, Any]:
@@ -144,7 +154,9 @@ def _fsdp2(rank: int, order: Order) -> dict[str, Any]:
         accumulate(decoder, last=not order.two_hop or number == order.micro_steps - 1)
         run()
 
-    return {"seconds": _timed(order, rank, decoder, list(decoder.parameters()), micro_step)}
+    parameters = list(decoder.parameters())
+    seconds, losses, processor = _timed(order, rank, decoder, parameters, micro_step, share=order.micro_steps)
+    return {"seconds": seconds, "losses": losses, "processor": processor}
 
 
 def crosses_nodes(ranks: Ranks, groups: Groups) -> bool:
