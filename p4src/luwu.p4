@@ -23,6 +23,9 @@
 #include "../wire/generated/wire.p4"
 #include "include/types.p4"
 #include "include/lane.p4"
+#ifdef TAGS
+#include "include/siphash.p4"
+#endif
 #include "include/lanes.p4"
 #include "include/headers.p4"
 #include "include/parser.p4"
@@ -35,6 +38,9 @@
 #include "include/validate.p4"
 #include "include/stream_types.p4"
 #include "include/jobs.p4"
+#ifdef TAGS
+#include "include/tags.p4"
+#endif
 #include "include/packed.p4"
 #include "include/paths.p4"
 #include "include/window.p4"
@@ -53,6 +59,10 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Validate() validate;
     StreamTypes() stream_types;
     Jobs() jobs;
+#ifdef TAGS
+    CheckTag() check_tag;
+    WriteTag() write_tag;
+#endif
     Packed() packed;
     Paths() paths;
     Aggregation() aggregation;
@@ -81,6 +91,11 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 if (meta.drop == DropReason.NONE) {
                     jobs.apply(hdr, meta, standard_metadata.ingress_port);
                 }
+#ifdef TAGS
+                if (meta.drop == DropReason.NONE) {
+                    check_tag.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+#endif
                 if (meta.drop == DropReason.NONE) {
                     packed.apply(hdr, meta);
                 }
@@ -92,6 +107,9 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
                 if (meta.drop == DropReason.NONE) {
                     emissions.apply(hdr, meta, standard_metadata);
+#ifdef TAGS
+                    write_tag.apply(hdr, meta);
+#endif
                 }
             } else {
                 guard.apply(hdr, meta, standard_metadata.ingress_port);

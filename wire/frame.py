@@ -85,6 +85,8 @@ class Frame:
 
     name: str
     version: int
+    tagged_version: int
+    tag_bytes: int
     udp_port: int
     udp_ports: int
     beat_bits: int

@@ -44,6 +44,8 @@ _ADVICE = {
     "`catchment job show`, or look who else runs on its host",
     "NOT_PACKED": "the member packs its lanes and the job does not: make its endpoint from `catchment job show`, or "
     "the job with --packed",
+    "BAD_TAG": "frames in the member's name have no tag of the job's key: give its endpoint the stream with the key of "
+    "this epoch, or look who else runs on its host or sits on its cable",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
 _STALE = "OLD_SEQ"

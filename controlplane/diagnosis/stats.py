@@ -24,6 +24,7 @@ REFUSALS = frozenset(
         "WRONG_UDP_PORT",
         "BEYOND_WINDOW",
         "NOT_PACKED",
+        "BAD_TAG",
     }
 )
 """Drop reasons that the switch counts by ingress port, too: the sender is wrong, not the frame."""

@@ -96,6 +96,8 @@ class AllReducer(Connection["_native.AllReducer"]):
         )
         if stream.packed:
             raise argument_error("packed lanes in a job on p4sgd.p4", "give a Stream without packed")
+        if stream.key:
+            raise argument_error("tags in a job on p4sgd.p4", "give a Stream without key")
         if not spin >= 0:
             raise argument_error(f"polling for {spin} s", "give seconds, 0 to sleep at once")
         if window is None:

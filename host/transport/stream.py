@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 from catchment.host.errors import EndpointError
 from catchment.wire.generated.constants import DEFAULT_LANES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
@@ -23,6 +24,9 @@ class Stream:
         packed: each lane of a vector is two 16-bit integers, so that floats of any type take two bytes each; in a
             collective, where its scaling says so, too.
         param_bytes: largest payload of a PARAM frame in bytes.
+        key: 32 hexadecimal digits, a secret of the stream's members and switches: every frame then ends with a tag
+            under it, and what arrives without the right one is counted (reject ``tag``) and not looked at. Empty: no
+            tags. All streams of an endpoint have one or none has.
 
     Raises:
         EndpointError: kind ``argument``, for a value outside its range.
@@ -35,6 +39,7 @@ class Stream:
     lanes: int = DEFAULT_LANES
     param_bytes: int = 1408
     packed: bool = False
+    key: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         _check("gen", self.gen, 1, 0xFFFF)
@@ -44,6 +49,8 @@ class Stream:
         _check("param_bytes", self.param_bytes, 1, MAX_PARAM_BYTES)
         if not isinstance(self.packed, bool):
             raise EndpointError(f"Stream.packed is {self.packed!r}", kind="argument", hint="give True or False")
+        if not isinstance(self.key, str) or (self.key and not re.fullmatch("[0-9a-fA-F]{32}", self.key)):
+            raise EndpointError("Stream.key is no key", kind="argument", hint="give 32 hexadecimal digits, or none")
         if self.slots & (self.slots - 1):
             raise EndpointError(f"Stream.slots is {self.slots}", kind="argument", hint="give a power of two")
         if self.lanes not in SUPPORTED_LANES:

@@ -22,4 +22,6 @@
 #define JOBS 64
 #endif
 
+// With -DTAGS=1 luwu.p4 takes frames with tags (docs/explanation/tags.md); without it the program has nothing of them.
+
 #endif  // CATCHMENT_CONFIG_P4

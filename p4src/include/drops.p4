@@ -16,7 +16,8 @@ control Drops(in metadata_t meta, inout standard_metadata_t standard_metadata) {
             if (meta.drop == DropReason.UNKNOWN_JOB || meta.drop == DropReason.WRONG_DIRECTION
                 || meta.drop == DropReason.FORGED_ARP || meta.drop == DropReason.OTHER_SWITCH
                 || meta.drop == DropReason.FORGED_SOURCE || meta.drop == DropReason.WRONG_UDP_PORT
-                || meta.drop == DropReason.BEYOND_WINDOW || meta.drop == DropReason.NOT_PACKED) {
+                || meta.drop == DropReason.BEYOND_WINDOW || meta.drop == DropReason.NOT_PACKED
+                || meta.drop == DropReason.BAD_TAG) {
                 refused.count((bit<32>)(standard_metadata.ingress_port ++ reason[4:0]));
             }
             mark_to_drop(standard_metadata);

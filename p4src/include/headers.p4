@@ -49,6 +49,12 @@ header udp_h {
     bit<16> checksum;
 }
 
+#ifdef TAGS
+header tag_h {
+    bit<64> tag;
+}
+#endif
+
 struct headers_t {
     ethernet_h ethernet;
     arp_h arp;
@@ -56,6 +62,9 @@ struct headers_t {
     udp_h udp;
     catchment_h catchment;
     lanes_h lanes;
+#ifdef TAGS
+    tag_h tag;
+#endif
 }
 
 #endif  // CATCHMENT_HEADERS_P4

@@ -42,13 +42,33 @@ parser CatchmentParser(packet_in packet,
         packet.extract(hdr.catchment);
         transition select(hdr.catchment.type, hdr.catchment.lanes) {
             (PacketType.PA, LANES): parse_lanes;
+#ifdef TAGS
+            (PacketType.HB, _): parse_tail;
+            (PacketType.MH, _): parse_tail;
+#endif
             default: accept;
         }
     }
 
     state parse_lanes {
         packet.extract(hdr.lanes);
+#ifdef TAGS
+        transition parse_tail;
+    }
+
+    state parse_tail {
+        transition select(hdr.catchment.version) {
+            CATCHMENT_TAGGED_VERSION: parse_tag;
+            default: accept;
+        }
+    }
+
+    state parse_tag {
+        packet.extract(hdr.tag);
         transition accept;
+#else
+        transition accept;
+#endif
     }
 }
 
@@ -60,6 +80,9 @@ control CatchmentDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.catchment);
         packet.emit(hdr.lanes);
+#ifdef TAGS
+        packet.emit(hdr.tag);
+#endif
     }
 }
 

@@ -15,6 +15,15 @@ typedef bit<32> worker_bits_t;
 // newer(a, b): 0 < a - b mod 2^32 < 2^31, in one comparison.
 #define NEWER(a, b) (((b) - (a)) > 32w0x80000000)
 
+// Bytes behind the payload, and the versions that the program takes.
+#ifdef TAGS
+#define TAIL_BYTES(hdr) (hdr.catchment.version == CATCHMENT_TAGGED_VERSION ? CATCHMENT_TAG_BYTES : 16w0)
+#define IS_SPOKEN(version) ((version) == CATCHMENT_VERSION || (version) == CATCHMENT_TAGGED_VERSION)
+#else
+#define TAIL_BYTES(hdr) 16w0
+#define IS_SPOKEN(version) ((version) == CATCHMENT_VERSION)
+#endif
+
 // How a frame leaves, as ingress says to egress.
 enum bit<2> Route {
     PLAIN = 0,   // layer 2 traffic, unchanged
@@ -102,6 +111,10 @@ struct metadata_t {
     job_t job;
     slot_t slot;
     heartbeat_t hb;
+#ifdef TAGS
+    bit<64> k0;              // the key of the stream, where it has one
+    bit<64> k1;
+#endif
 }
 
 #endif  // CATCHMENT_TYPES_P4

@@ -17,14 +17,14 @@ control Validate(in headers_t hdr, inout metadata_t meta, in standard_metadata_t
         } else if (hdr.ipv4.total_len != hdr.udp.length + IPV4_HEADER_BYTES
                    || standard_metadata.packet_length != (bit<32>)hdr.ipv4.total_len + (bit<32>)ETHERNET_BYTES) {
             meta.drop = DropReason.BAD_LENGTH;
-        } else if (hdr.catchment.version != CATCHMENT_VERSION) {
+        } else if (!IS_SPOKEN(hdr.catchment.version)) {
             meta.drop = DropReason.BAD_VERSION;
         } else if ((hdr.catchment.flags & ~FLAG_ALL) != 0) {
             meta.drop = DropReason.BAD_FLAGS;
         } else if (hdr.catchment.type == PacketType.PA || hdr.catchment.type == PacketType.FA) {
             if (hdr.catchment.lanes != LANES) {
                 meta.drop = DropReason.BAD_LANES;
-            } else if (hdr.udp.length != FULL_BYTES) {
+            } else if (hdr.udp.length != FULL_BYTES + TAIL_BYTES(hdr)) {
                 meta.drop = DropReason.BAD_LENGTH;
             }
         } else if ((hdr.catchment.flags & (FLAG_PACKED | FLAG_MIXED)) != 0) {

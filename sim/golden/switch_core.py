@@ -13,7 +13,17 @@ from collections.abc import Callable
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore, newer
 from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
-from catchment.wire.generated.constants import DEFAULT_LANES, HEADER_OFFSET, MAX_WORKERS, DropReason, Flag, Header
+from catchment.sim.golden.tags import opened, tagged
+from catchment.wire.generated.constants import (
+    DEFAULT_LANES,
+    HEADER_OFFSET,
+    MAX_WORKERS,
+    TAG_BYTES,
+    TAGGED_VERSION,
+    DropReason,
+    Flag,
+    Header,
+)
 
 Output = list[tuple[int, bytes]]
 
@@ -27,6 +37,7 @@ REFUSALS = frozenset(
         DropReason.WRONG_UDP_PORT,
         DropReason.BEYOND_WINDOW,
         DropReason.NOT_PACKED,
+        DropReason.BAD_TAG,
     }
 )
 """What is wrong with the sender and not with the frame: counted by ingress port, too."""
@@ -45,7 +56,10 @@ class Drop(Exception):  # noqa: N818 - not an error: it carries the reason to th
 
 
 class SwitchCore(ABC):
-    """One switch.  `tables` may change at any time; `dice` gives the 32-bit random number of a fault entry."""
+    """One switch.  `tables` may change at any time; `dice` gives the 32-bit random number of a fault entry.
+
+    `tags`: the program was built with -DTAGS.
+    """
 
     def __init__(
         self,
@@ -54,11 +68,15 @@ class SwitchCore(ABC):
         max_workers: int = MAX_WORKERS,
         jobs: int = 64,
         dice: Callable[[], int] | None = None,
+        *,
+        tags: bool = False,
     ) -> None:
         self.lanes = lanes
         self.max_workers = max_workers
         self.job_rows = jobs
         self.dice = dice or _never
+        self.has_tags = tags
+        self._sign: bytes | None = None  # the key for what leaves because of the frame that is looked at
         self.tables = Tables()
         self.drops: Counter[DropReason] = Counter()
         self.refused: Counter[tuple[int, DropReason]] = Counter()
@@ -86,7 +104,7 @@ class SwitchCore(ABC):
         self._maybe_lose(self.tables.ingress_faults, port, frames.packet_type(frame), DropReason.FAULT_INGRESS)
         ip = frames.ipv4(frame)
         if ip is not None and ip.dst in self.tables.own_addresses and frames.may_be_ours(frame, ip):
-            fault = frames.fault_of(frame, ip, self.lanes, self.type_fault)
+            fault = frames.fault_of(frame, ip, self.lanes, self.type_fault, tags=self.has_tags)
             if fault != DropReason.NONE:
                 raise Drop(fault)
             return self._admit(port, frame)
@@ -169,9 +187,26 @@ class SwitchCore(ABC):
             raise Drop(DropReason.WRONG_UDP_PORT)
         if row.job >= self.job_rows or (isinstance(row, Worker) and not self._is_inside(row, header)):
             raise Drop(DropReason.BAD_SLOT)
+        if self.has_tags:
+            frame = self._untagged(row, port, header, frame)
         if header.flags & Flag.PACKED and header.gen not in self.tables.packed:
             raise Drop(DropReason.NOT_PACKED)
         return self.job_frame(row, port, header, frame)
+
+    def _untagged(self, row: Worker | Root, port: int, header: Header, frame: bytes) -> bytes:
+        """The frame without its tag, where the switch sees that, once it is right."""
+        self._sign = None
+        said = self.tables.tags.get((header.gen, port))
+        if (said is None) == (header.version == TAGGED_VERSION):
+            raise Drop(DropReason.BAD_TAG)
+        if said is None or not frames.shows_tag(header, self.lanes):
+            return frame
+        if isinstance(row, Worker) and header.wid != said.wid:
+            raise Drop(DropReason.BAD_TAG)
+        if opened(said.key, frame[HEADER_OFFSET:]) is None:
+            raise Drop(DropReason.BAD_TAG)
+        self._sign = said.key
+        return frame[:-TAG_BYTES]
 
     def _is_inside(self, row: Worker, header: Header) -> bool:
         return (
@@ -227,7 +262,10 @@ class SwitchCore(ABC):
 
     def send(self, ports: list[int], frame: bytes) -> Output:
         """Send to each port with its receiver's addresses."""
-        gen = Header.unpack(frame, HEADER_OFFSET).gen
+        header = Header.unpack(frame, HEADER_OFFSET)
+        gen = header.gen
+        if self._sign is not None:
+            frame = frame[:HEADER_OFFSET] + tagged(self._sign, header, frame[frames.PAYLOAD_OFFSET :])
         out: Output = []
         for port in ports:
             receiver = self.tables.receivers.get((gen, port))

@@ -15,6 +15,8 @@ from catchment.wire.generated.constants import (
     IPV4_BYTES,
     IPV4_FIRST_BYTE,
     LANE_BYTES,
+    TAG_BYTES,
+    TAGGED_VERSION,
     UDP_BYTES,
     UDP_PORT,
     VERSION,
@@ -114,10 +116,10 @@ def packet_type(frame: bytes) -> int:
 TypeFault = Callable[[Header, int], DropReason]
 
 
-def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault) -> DropReason:
+def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault, *, tags: bool = False) -> DropReason:
     """The first thing wrong with a frame for the switch, NONE if it is well formed.
 
-    `type_fault` judges a header that is neither PA nor FA, and its payload's length.
+    `type_fault` judges a header that is neither PA nor FA, and its payload's length. `tags`: of a program with tags.
     """
     if not udp_hidden(ip):
         needed = PAYLOAD_OFFSET
@@ -125,6 +127,8 @@ def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault) -> DropR
             header = Header.unpack(frame, HEADER_OFFSET)
             if header.type == PacketType.PA and header.lanes == lanes:
                 needed += lanes * LANE_BYTES
+            if tags and shows_tag(header, lanes):
+                needed += TAG_BYTES
         if len(frame) < needed:
             return DropReason.PARSE_ERROR
     if udp_hidden(ip) or ip.more_fragments or not ip.checksum_good:
@@ -133,7 +137,15 @@ def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault) -> DropR
     if ip.total_length != udp_length + IPV4_BYTES or len(frame) != ip.total_length + ETHERNET_BYTES:
         return DropReason.BAD_LENGTH
     header, payload = Header.unpack(frame, HEADER_OFFSET), udp_length - UDP_BYTES - HEADER_BYTES
+    if tags and header.version == TAGGED_VERSION:
+        header, payload = header._replace(version=VERSION), payload - TAG_BYTES
     return _header_fault(header, payload, lanes, type_fault)
+
+
+def shows_tag(header: Header, lanes: int) -> bool:
+    """Whether the switch sees the tag of a frame: of vectors that it adds and of heartbeats."""
+    seen = header.type in _HEARTBEAT_TYPES or (header.type == PacketType.PA and header.lanes == lanes)
+    return header.version == TAGGED_VERSION and seen
 
 
 def _header_fault(header: Header, payload: int, lanes: int, type_fault: TypeFault) -> DropReason:

@@ -70,12 +70,20 @@ class Fault:
     priority: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class TagKey:
+    """The 16 bytes under which a stream's frames from a port have tags, and the worker index that they say."""
+
+    key: bytes
+    wid: int
+
+
 @dataclass(slots=True)
 class Tables:
     """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports,
     `bindings`: port -> its host, None for a port to another switch; `strangers`: whether a port without a binding may
     speak; `switch_addresses`: IP -> whether it is this switch's own; `packed`: generations of the streams whose vectors
-    may have packed lanes."""
+    may have packed lanes; `tags` by (gen, port): streams whose frames have tags."""
 
     jobs: dict[tuple[int, int], Worker | Root] = field(default_factory=dict)
     receivers: dict[tuple[int, int], Receiver] = field(default_factory=dict)
@@ -89,3 +97,4 @@ class Tables:
     ingress_faults: list[Fault] = field(default_factory=list)
     egress_faults: list[Fault] = field(default_factory=list)
     packed: set[int] = field(default_factory=set)
+    tags: dict[tuple[int, int], TagKey] = field(default_factory=dict)

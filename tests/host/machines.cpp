@@ -15,6 +15,7 @@
 #include "consumer_window.hpp"
 #include "endpoint.hpp"
 #include "frame_check.hpp"
+#include "frame_tag.hpp"
 #include "heartbeat.hpp"
 #include "rail_costs.hpp"
 #include "rails/lateness.hpp"
@@ -217,6 +218,12 @@ py::bytes read_ring(ring::RingLinks& links) {
 }  // namespace
 
 PYBIND11_MODULE(_machines, module) {
+  module.def("frame_tag", [](const std::string& key, const std::string& frame) {
+    std::array<std::uint8_t, 16> bytes{};
+    std::memcpy(bytes.data(), key.data(), bytes.size());
+    return frame_tag(tag_key(bytes),
+                     {reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size()});
+  });
   py::class_<ring::RingLinks>(module, "RingLinks")
       .def(py::init([](std::uint16_t next, std::uint32_t gen, std::uint32_t rank,
                        std::uint32_t ranks, std::uint32_t slots, std::uint32_t lanes) {

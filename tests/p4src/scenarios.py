@@ -34,6 +34,7 @@ class Build:
     max_workers: int = 8
     jobs: int = 4
     program: str = "luwu"
+    tags: bool = False
 
     @property
     def source(self) -> Path:
@@ -41,12 +42,13 @@ class Build:
 
     def model(self, dice: Callable[[], int] | None = None) -> SwitchCore:
         """The slow model of the same program and sizes."""
-        kind = SlotModel if self.program == "p4sgd" else SwitchModel
-        return kind(self.lanes, self.slots, self.max_workers, self.jobs, dice)
+        sizes = (self.lanes, self.slots, self.max_workers, self.jobs)
+        return SlotModel(*sizes, dice) if self.program == "p4sgd" else SwitchModel(*sizes, dice, tags=self.tags)
 
     @property
     def defines(self) -> dict[str, int]:
-        return {"LANES": self.lanes, "SLOTS": self.slots, "MAX_WORKERS": self.max_workers, "JOBS": self.jobs}
+        sizes = {"LANES": self.lanes, "SLOTS": self.slots, "MAX_WORKERS": self.max_workers, "JOBS": self.jobs}
+        return {**sizes, "TAGS": 1} if self.tags else sizes
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from catchment.sim.golden.switch_tables import Fault, Tables, Worker
+from catchment.sim.golden.tags import halves
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,9 @@ def rows(tables: Tables) -> Iterator[Row]:
         yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
     for gen in tables.packed:
         yield Row("packed", "halves", {"gen": gen})
+    for (gen, port), said in tables.tags.items():
+        k0, k1 = halves(said.key)
+        yield Row("tags", "keyed", {"gen": gen, "port": port}, {"k0": k0, "k1": k1, "wid": said.wid})
     for ip, mac in tables.own_addresses.items():
         yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
     for port, host in tables.bindings.items():

@@ -68,6 +68,8 @@ def emit(frame: Frame) -> str:
     """The text of wire.hpp."""
     constants = [
         ("std::uint8_t", "kVersion", frame.version),
+        ("std::uint8_t", "kTaggedVersion", frame.tagged_version),
+        ("std::size_t", "kTagBytes", frame.tag_bytes),
         ("std::uint16_t", "kUdpPort", frame.udp_port),
         ("std::size_t", "kHeaderBytes", frame.header_bytes),
         ("std::size_t", "kEthernetBytes", frame.encapsulation.ethernet),

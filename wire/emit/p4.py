@@ -33,6 +33,8 @@ def emit(frame: Frame) -> str:
             f"#define {guard}",
             "",
             f"const bit<4> {prefix}_VERSION = {frame.version};",
+            f"const bit<4> {prefix}_TAGGED_VERSION = {frame.tagged_version};",
+            f"const bit<16> {prefix}_TAG_BYTES = {frame.tag_bytes};",
             f"const bit<16> {prefix}_UDP_PORT = {frame.udp_port};",
             f"const bit<16> {prefix}_HEADER_BYTES = {frame.header_bytes};",
             f"const bit<16> {prefix}_LANE_BYTES = {frame.lane_bits // 8};",

@@ -45,6 +45,8 @@ def emit(frame: Frame) -> str:
     results = [term for i, fields in enumerate(groups) for term in _results(i, fields)]
     numbers = {
         "VERSION": frame.version,
+        "TAGGED_VERSION": frame.tagged_version,
+        "TAG_BYTES": frame.tag_bytes,
         "UDP_PORT": frame.udp_port,
         "UDP_PORTS": frame.udp_ports,
         "HEADER_BYTES": frame.header_bytes,

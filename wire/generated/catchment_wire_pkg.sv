@@ -84,7 +84,8 @@ package catchment_wire_pkg;
     DROP_REASON_FORGED_SOURCE = 8'd19,  // an Ethernet or IPv4 source address that is not the sender's
     DROP_REASON_WRONG_UDP_PORT = 8'd20,  // a job's frame from another UDP port than the job's on a member's host
     DROP_REASON_BEYOND_WINDOW = 8'd21,  // a vector further ahead than any member of the job may be
-    DROP_REASON_NOT_PACKED = 8'd22  // a vector of packed lanes in a stream that has none
+    DROP_REASON_NOT_PACKED = 8'd22,  // a vector of packed lanes in a stream that has none
+    DROP_REASON_BAD_TAG = 8'd23  // a tag that is wrong or missing, or a stream that has none
   } drop_reason_t;
 
   // Most significant bit first, as on the wire.

@@ -7,6 +7,8 @@ from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
 VERSION: Final = 1
+TAGGED_VERSION: Final = 2
+TAG_BYTES: Final = 8
 UDP_PORT: Final = 51836
 UDP_PORTS: Final = 1024
 HEADER_BYTES: Final = 22
@@ -96,6 +98,7 @@ class DropReason(IntEnum):
     WRONG_UDP_PORT = 0x14  # a job's frame from another UDP port than the job's on a member's host
     BEYOND_WINDOW = 0x15  # a vector further ahead than any member of the job may be
     NOT_PACKED = 0x16  # a vector of packed lanes in a stream that has none
+    BAD_TAG = 0x17  # a tag that is wrong or missing, or a stream that has none
 
 
 class Header(NamedTuple):

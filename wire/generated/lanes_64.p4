@@ -204,4 +204,76 @@ control Lanes(inout lanes_h lanes, in slot_t slot) {
     }
 }
 
+#ifdef TAGS
+// The vector in its tag (p4src/include/siphash.p4), two values in a word.
+control LanesHash(in lanes_h lanes, inout sip_t s) {
+    SipWord() word0;
+    SipWord() word2;
+    SipWord() word4;
+    SipWord() word6;
+    SipWord() word8;
+    SipWord() word10;
+    SipWord() word12;
+    SipWord() word14;
+    SipWord() word16;
+    SipWord() word18;
+    SipWord() word20;
+    SipWord() word22;
+    SipWord() word24;
+    SipWord() word26;
+    SipWord() word28;
+    SipWord() word30;
+    SipWord() word32;
+    SipWord() word34;
+    SipWord() word36;
+    SipWord() word38;
+    SipWord() word40;
+    SipWord() word42;
+    SipWord() word44;
+    SipWord() word46;
+    SipWord() word48;
+    SipWord() word50;
+    SipWord() word52;
+    SipWord() word54;
+    SipWord() word56;
+    SipWord() word58;
+    SipWord() word60;
+    SipWord() word62;
+    apply {
+        word0.apply(lanes.d0 ++ lanes.d1, s);
+        word2.apply(lanes.d2 ++ lanes.d3, s);
+        word4.apply(lanes.d4 ++ lanes.d5, s);
+        word6.apply(lanes.d6 ++ lanes.d7, s);
+        word8.apply(lanes.d8 ++ lanes.d9, s);
+        word10.apply(lanes.d10 ++ lanes.d11, s);
+        word12.apply(lanes.d12 ++ lanes.d13, s);
+        word14.apply(lanes.d14 ++ lanes.d15, s);
+        word16.apply(lanes.d16 ++ lanes.d17, s);
+        word18.apply(lanes.d18 ++ lanes.d19, s);
+        word20.apply(lanes.d20 ++ lanes.d21, s);
+        word22.apply(lanes.d22 ++ lanes.d23, s);
+        word24.apply(lanes.d24 ++ lanes.d25, s);
+        word26.apply(lanes.d26 ++ lanes.d27, s);
+        word28.apply(lanes.d28 ++ lanes.d29, s);
+        word30.apply(lanes.d30 ++ lanes.d31, s);
+        word32.apply(lanes.d32 ++ lanes.d33, s);
+        word34.apply(lanes.d34 ++ lanes.d35, s);
+        word36.apply(lanes.d36 ++ lanes.d37, s);
+        word38.apply(lanes.d38 ++ lanes.d39, s);
+        word40.apply(lanes.d40 ++ lanes.d41, s);
+        word42.apply(lanes.d42 ++ lanes.d43, s);
+        word44.apply(lanes.d44 ++ lanes.d45, s);
+        word46.apply(lanes.d46 ++ lanes.d47, s);
+        word48.apply(lanes.d48 ++ lanes.d49, s);
+        word50.apply(lanes.d50 ++ lanes.d51, s);
+        word52.apply(lanes.d52 ++ lanes.d53, s);
+        word54.apply(lanes.d54 ++ lanes.d55, s);
+        word56.apply(lanes.d56 ++ lanes.d57, s);
+        word58.apply(lanes.d58 ++ lanes.d59, s);
+        word60.apply(lanes.d60 ++ lanes.d61, s);
+        word62.apply(lanes.d62 ++ lanes.d63, s);
+    }
+}
+#endif
+
 #endif  // CATCHMENT_LANES_P4

@@ -36,4 +36,20 @@ control Lanes(inout lanes_h lanes, in slot_t slot) {
     }
 }
 
+#ifdef TAGS
+// The vector in its tag (p4src/include/siphash.p4), two values in a word.
+control LanesHash(in lanes_h lanes, inout sip_t s) {
+    SipWord() word0;
+    SipWord() word2;
+    SipWord() word4;
+    SipWord() word6;
+    apply {
+        word0.apply(lanes.d0 ++ lanes.d1, s);
+        word2.apply(lanes.d2 ++ lanes.d3, s);
+        word4.apply(lanes.d4 ++ lanes.d5, s);
+        word6.apply(lanes.d6 ++ lanes.d7, s);
+    }
+}
+#endif
+
 #endif  // CATCHMENT_LANES_P4

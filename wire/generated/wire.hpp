@@ -9,6 +9,8 @@
 namespace catchment::wire {
 
 inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kTaggedVersion = 2;
+inline constexpr std::size_t kTagBytes = 8;
 inline constexpr std::uint16_t kUdpPort = 51836;
 inline constexpr std::size_t kHeaderBytes = 22;
 inline constexpr std::size_t kEthernetBytes = 14;
@@ -139,6 +141,7 @@ enum class DropReason : std::uint8_t {
   kWRONG_UDP_PORT = 0x14,  // a job's frame from another UDP port than the job's on a member's host
   kBEYOND_WINDOW = 0x15,  // a vector further ahead than any member of the job may be
   kNOT_PACKED = 0x16,  // a vector of packed lanes in a stream that has none
+  kBAD_TAG = 0x17,  // a tag that is wrong or missing, or a stream that has none
 };
 constexpr std::string_view name(DropReason value) {
   switch (value) {
@@ -188,6 +191,8 @@ constexpr std::string_view name(DropReason value) {
       return "BEYOND_WINDOW";
     case DropReason::kNOT_PACKED:
       return "NOT_PACKED";
+    case DropReason::kBAD_TAG:
+      return "BAD_TAG";
   }
   return "unknown";
 }

@@ -3,6 +3,8 @@
 #define CATCHMENT_WIRE_P4
 
 const bit<4> CATCHMENT_VERSION = 1;
+const bit<4> CATCHMENT_TAGGED_VERSION = 2;
+const bit<16> CATCHMENT_TAG_BYTES = 8;
 const bit<16> CATCHMENT_UDP_PORT = 51836;
 const bit<16> CATCHMENT_HEADER_BYTES = 22;
 const bit<16> CATCHMENT_LANE_BYTES = 4;
@@ -71,7 +73,8 @@ enum bit<8> DropReason {
     FORGED_SOURCE = 19,  // an Ethernet or IPv4 source address that is not the sender's
     WRONG_UDP_PORT = 20,  // a job's frame from another UDP port than the job's on a member's host
     BEYOND_WINDOW = 21,  // a vector further ahead than any member of the job may be
-    NOT_PACKED = 22  // a vector of packed lanes in a stream that has none
+    NOT_PACKED = 22,  // a vector of packed lanes in a stream that has none
+    BAD_TAG = 23  // a tag that is wrong or missing, or a stream that has none
 }
 
 header catchment_h {

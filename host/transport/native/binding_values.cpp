@@ -82,6 +82,15 @@ py::dict to_dict(const Stats& stats) {
   return result;
 }
 
+// 32 digits; host/transport/stream.py has checked them.
+static TagKey hex_key(const std::string& digits) {
+  std::array<std::uint8_t, 16> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+  }
+  return tag_key(bytes);
+}
+
 StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32_t window) {
   StreamConfig config;
   config.name = name + " gen " + std::to_string(fields["gen"].cast<int>());
@@ -93,6 +102,7 @@ StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32
   config.lanes = fields["lanes"].cast<std::uint32_t>();
   config.packed = fields["packed"].cast<bool>();
   config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();
+  if (const auto key = fields["key"].cast<std::string>(); !key.empty()) config.key = hex_key(key);
   return config;
 }
 

@@ -16,6 +16,7 @@
 #include "open_port.hpp"
 #include "packed_lanes.hpp"
 #include "shm_port.hpp"
+#include "tagged_port.hpp"
 
 namespace py = pybind11;
 
@@ -162,9 +163,23 @@ class BoundEndpoint {
   std::vector<std::pair<std::shared_ptr<Request>, py::object>> kept_;  // under the GIL
 };
 
+std::vector<std::pair<std::uint16_t, TagKey>> keys_of(const EndpointConfig& config) {
+  std::vector<std::pair<std::uint16_t, TagKey>> keys;
+  for (const auto& stream : {config.out, config.in}) {
+    if (stream && stream->key) keys.emplace_back(stream->gen, *stream->key);
+  }
+  return keys;
+}
+
 std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   EndpointConfig config = endpoint_config(fields);
-  OpenPort open = open_port(fields, longest_frame(config), largest_window(config));
+  const auto keys = keys_of(config);
+  const std::size_t longest = longest_frame(config);
+  OpenPort open =
+      open_port(fields, longest + (keys.empty() ? 0 : wire::kTagBytes), largest_window(config));
+  if (!keys.empty()) {
+    open.port = std::make_unique<TaggedPort>(std::move(open.port), keys, longest);
+  }
   return as_os_error([&] {
     return std::make_unique<BoundEndpoint>(std::move(config), std::move(open.port),
                                            std::move(open.local));

@@ -24,8 +24,9 @@ enum class Reject : std::uint8_t {
   kAck,         // acknowledges what was never sent, or more credit than a window
   kWindow,      // beyond the credit that was given
   kDuplicate,   // already here
+  kTag,         // wrong or missing, where frames have tags
 };
-inline constexpr std::size_t kRejectCount = 12;
+inline constexpr std::size_t kRejectCount = 13;
 
 constexpr std::string_view name(Reject reason) {
   switch (reason) {
@@ -53,6 +54,8 @@ constexpr std::string_view name(Reject reason) {
       return "window";
     case Reject::kDuplicate:
       return "duplicate";
+    case Reject::kTag:
+      return "tag";
   }
   return "unknown";
 }

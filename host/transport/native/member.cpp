@@ -91,6 +91,7 @@ void Member::receive(Nanos now) {
     }
   }
   stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_.foreign());
+  stats_.rejects[static_cast<std::size_t>(Reject::kTag)].set(port_.forged());
   stats_.socket_errors.set(port_.errors());
 }
 

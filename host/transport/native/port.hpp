@@ -55,6 +55,8 @@ class Port {
   virtual std::string absence() const { return {}; }
   // Frames dropped because they did not come from the switch.
   virtual std::uint64_t foreign() const = 0;
+  // Frames dropped because they had no tag, or not the right one, where frames have tags.
+  virtual std::uint64_t forged() const { return 0; }
 };
 
 }  // namespace catchment::host

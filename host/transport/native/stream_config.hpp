@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "catchment/common/serial.hpp"
+#include "frame_tag.hpp"
 
 namespace catchment::host {
 
@@ -18,6 +20,7 @@ struct StreamConfig {
   std::uint32_t lanes = 0;
   bool packed = false;  // the lanes of a vector are two 16-bit integers each
   std::uint32_t param_bytes = 0;
+  std::optional<TagKey> key = std::nullopt;  // frames have tags under it
 };
 
 }  // namespace catchment::host
