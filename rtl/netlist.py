@@ -22,10 +22,11 @@ _CLOCKED = _FLIP_FLOPS | _BLOCKS.keys() | {"URAM288", "DSP48E2"}
 # Of a RAM made of LUTs, the inputs that its outputs follow without a clock: where it reads.
 _READ_PORTS = {
     "RAM32X1D": "DPRA", "RAM64X1D": "DPRA", "RAM128X1D": "DPRA", "RAM256X1D": "DPRA",
-    "RAM32M": "ADDR", "RAM64M": "ADDR", "RAM32M16": "ADDR", "RAM64M8": "ADDR",
     "RAM32X1S": "A", "RAM64X1S": "A", "RAM128X1S": "A", "RAM256X1S": "A", "RAM512X1S": "A",
     "SRL16E": "A", "SRLC16E": "A", "SRLC32E": "A",
 }  # fmt: skip
+# Of these every output DOx follows ADDRx.
+_LETTERED = frozenset({"RAM32M", "RAM64M", "RAM32M16", "RAM64M8"})
 # The estimate of a path, in ns: a LUT with its net, and a carry cell.  Flip-flops, RAMs and ports count nothing.
 LUT_NS, CARRY_NS = 0.35, 0.03
 # Bits of a carry cell; a port that nothing is connected to is not in the netlist.
@@ -122,6 +123,12 @@ def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
             below = [bit for port in ("CI", "CYINIT", "CI_TOP") for bit in ports.get(port, ())]
             below += [bit for port in ("S", "DI") for bit in ports.get(port, ())[: i + 1]]
             yield _nets(bit for port in ("O", "CO") for bit in ports.get(port, ())[i : i + 1]), _nets(below)
+        return
+    if kind in _LETTERED:
+        # A letter's output follows its own address; the last letter's address is also where the RAM is written.
+        for port, bits in ports.items():
+            if directions[port] == "output":
+                yield _nets(bits), _nets(ports.get(f"ADDR{port[2]}", ()))
         return
     read = _READ_PORTS.get(kind, "")
     outputs, inputs = [], []

@@ -74,6 +74,17 @@ def test_a_ram_of_luts_is_written_by_a_clock_and_read_without() -> None:
     assert (area.lut, area.levels) == (3, 2)
 
 
+def test_an_output_of_a_wide_ram_follows_its_own_address_alone() -> None:
+    ram = cell(
+        "RAM64M8", {"DOA": [10], "DOB": [11]}, {"DIA": [12], "ADDRA": [2], "ADDRB": [21], "ADDRH": [20], "WE": [4]}
+    )
+    # Three LUTs before the address where it is written, one before that where DOB is read.
+    before = [lut(22, 2), lut(23, 22), lut(20, 23), lut(21, 3)]
+    assert measure(netlist(ram, *before), "top").levels == 3
+    assert measure(netlist(ram, *before, lut(30, 10), flip_flop(31, 30)), "top").levels == 3
+    assert measure(netlist(ram, *before, lut(30, 11), lut(32, 30), flip_flop(31, 32)), "top").levels == 4
+
+
 def test_a_loop_is_told() -> None:
     with pytest.raises(NetlistError, match="loop"):
         measure(netlist(lut(10, 11, 2), lut(11, 10)), "top")
