@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.simulate_step import report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
@@ -30,7 +31,8 @@ def simulate(
     workload: Annotated[
         str,
         typer.Argument(
-            help="allreduce, luwu, nezha, p4sgd, ring, tree, switchml; or figures: docs/measurements/papers.md."
+            help="allreduce, luwu, nezha, p4sgd, ring, tree, switchml; a step of ddp, zero3, mics, coarse; "
+            "or figures: docs/measurements/papers.md."
         ),
     ],
     *,
@@ -40,29 +42,41 @@ def simulate(
     output: Annotated[Path, typer.Option(help="Page that `figures` writes.", dir_okay=False)] = PAPERS,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE: of the workload (size, rounds, slots), or a dotted key of the cluster."),
+        typer.Option(
+            "--set", help="KEY=VALUE: of the workload (size, rounds; layers, group), or a dotted key of the cluster."
+        ),
     ] = None,
     sweep: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
     ] = None,
-    mode: Annotated[ModeName, typer.Option(help="How closely (docs/reference/simulate.md).")] = ModeName.FRAME,
+    mode: Annotated[
+        ModeName | None,
+        typer.Option(help="How closely (docs/reference/simulate.md); frame, or flow for steps.", show_default=False),
+    ] = None,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     trace: Annotated[
         Path | None,
-        typer.Option(help="JSON for ui.perfetto.dev: what every host did when; frame mode.", dir_okay=False),
+        typer.Option(help="JSON for ui.perfetto.dev: what ran when; a step, or frame mode.", dir_okay=False),
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a workload on a cluster of up to thousands of hosts (docs/reference/simulate.md)."""
-    from catchment.sim.performance.requests import Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
+    from catchment.sim.performance.requests import STEPS, Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
+    from catchment.sim.performance.steps.requests import StepRequest  # noqa: PLC0415
 
     if workload == "figures":
         _write_figures(output)
         return
     if cluster is None:
         raise ControlPlaneError(f"{workload} needs a cluster: --cluster FILE, as sim/clusters/four-racks.yaml")
-    chosen = Mode(mode)
+    if workload in STEPS:
+        if mode not in (None, ModeName.FLOW):
+            raise ControlPlaneError(f"{workload}: steps of training have no frames: use --mode flow, or leave it out")
+        step = StepRequest.of(workload, cluster, settings or [], seed=seed)
+        report_steps(step.swept(sweep or []), processes, as_json=as_json, trace=trace)
+        return
+    chosen = Mode(mode or ModeName.FRAME)
     requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
         task = bar.add_task(f"simulate {workload}", total=1.0)

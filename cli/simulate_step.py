@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
+
+if TYPE_CHECKING:
+    from catchment.sim.performance.steps.requests import StepRequest
 
 
 def simulate_step(
@@ -47,7 +51,7 @@ def simulate_step(
     from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
     from catchment.sim.performance.steps.generate import GENERATORS, Step  # noqa: PLC0415
     from catchment.sim.performance.steps.ranks import rank_count  # noqa: PLC0415
-    from catchment.sim.performance.steps.requests import StepRequest, run_steps  # noqa: PLC0415
+    from catchment.sim.performance.steps.requests import StepRequest  # noqa: PLC0415
     from catchment.sim.performance.steps.transformer import Transformer  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
 
@@ -59,20 +63,7 @@ def simulate_step(
     if sweep:
         if trace is not None or write_et is not None:
             raise ControlPlaneError("--trace and --write-et are of one step: no --sweep")
-        with Progress(transient=True, disable=as_json) as bar:
-            task = bar.add_task(f"simulate {system}", total=1.0)
-            outcomes = run_steps(requests, processes, lambda share: bar.update(task, completed=share))
-        if as_json:
-            print_json([{"settings": dict(one.varied), **asdict(outcome)} for one, outcome in outcomes])
-            return
-        rows = [
-            (", ".join(f"{key}={value}" for key, value in one.varied.items()), str(outcome.ranks),
-             *(f"{each:.4f}" for each in (outcome.seconds, outcome.computing, outcome.communicating)),
-             f"{100 * outcome.exposed:.1f} %")
-            for one, outcome in outcomes
-        ]  # fmt: skip
-        columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed")
-        print_table(f"{system} on {cluster}", columns, rows)
+        report_steps(requests, processes, as_json=as_json)
         return
     outcome, spans = request.run()
     try:
@@ -91,3 +82,41 @@ def simulate_step(
         f"{system} on {outcome.ranks} ranks: {outcome.seconds:.4f} s a step, {outcome.computing:.4f} s of it "
         f"computing, {outcome.communicating:.4f} s communicating, {100 * outcome.exposed:.1f} % exposed"
     )
+
+
+def report_steps(requests: Sequence[StepRequest], processes: int, *, as_json: bool, trace: Path | None = None) -> None:
+    """Run steps and print a line of each; `trace`: a file that gets what ran when in the only one.
+
+    Raises:
+        ControlPlaneError: a step cannot be run, or the file cannot be written.
+    """
+    from catchment.sim.performance.steps.requests import run_steps  # noqa: PLC0415  only these verbs need it
+    from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
+
+    first = requests[0]
+    if trace is not None:
+        if len(requests) != 1:
+            raise ControlPlaneError("--trace is of one step: no --sweep")
+        outcome, spans = first.run()
+        try:
+            write_timeline(trace, (span.bar for span in spans))
+        except OSError as error:
+            raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
+        outcomes = [(first, outcome)]
+    else:
+        with Progress(transient=True, disable=as_json) as bar:
+            task = bar.add_task(f"simulate {first.system}", total=1.0)
+            outcomes = run_steps(requests, processes, lambda share: bar.update(task, completed=share))
+    if as_json:
+        print_json([{"settings": dict(one.varied), **asdict(outcome)} for one, outcome in outcomes])
+        return
+    rows = [
+        (", ".join(f"{key}={value}" for key, value in one.varied.items()) or one.system, str(outcome.ranks),
+         *(f"{each:.4f}" for each in (outcome.seconds, outcome.computing, outcome.communicating)),
+         *(f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.utilisation, outcome.line)),
+         f"{outcome.sent / 2**20:,.1f}")
+        for one, outcome in outcomes
+    ]  # fmt: skip
+    columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed", "GPUs used", "line used",
+               "sent, MiB")  # fmt: skip
+    print_table(f"{first.system} on {first.cluster}", columns, rows)

@@ -35,6 +35,8 @@ from catchment.sim.performance.run import (
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
 _OF_RAILS = ("policy", "together")
+STEPS = ("ddp", "zero3", "mics", "coarse")
+"""Workloads that are a step of training (steps/requests.py); LuWu's is `catchment simulate-step luwu`."""
 _OF_GLM = ("data", "batch", "bits", "engines", "rounds")
 
 
@@ -81,8 +83,8 @@ class Request:
         """
         if workload not in (*COLLECTIVES, P4SGD):
             raise PerformanceError(
-                f"no workload {workload!r}; there are: {', '.join((*COLLECTIVES, P4SGD))}; steps of training are "
-                "`catchment simulate-step`'s"
+                f"no workload {workload!r}; there are: {', '.join((*COLLECTIVES, P4SGD))}; and steps of training: "
+                f"{', '.join(STEPS)}"
             )
         fixed = tuple(pair(each) for each in settings)
         choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]

@@ -17,7 +17,7 @@ from catchment.sim.performance.steps.execute import Span
 from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Trace
 from catchment.sim.performance.steps.ranks import rank_count, rank_nodes
-from catchment.sim.performance.steps.run import StepOutcome, run_step
+from catchment.sim.performance.steps.run import StepOutcome, check_step, run_step
 from catchment.sim.performance.steps.scaling import one_for_all
 
 ET = "et"
@@ -53,6 +53,15 @@ class StepRequest:
     scale: bool = False
     seed: int = 1
 
+    @classmethod
+    def of(cls, system: str, cluster: Path, settings: Sequence[str], *, seed: int = 1) -> StepRequest:
+        """The step of a system with settings KEY=VALUE: a step's numbers, `allreduce` and dotted keys of the cluster.
+
+        Raises:
+            PerformanceError: a key or a value that there is not.
+        """
+        return cls(system, cluster, Step(), seed=seed)._with(dict(map(pair, settings)), reported={})
+
     def swept(self, sweeps: Sequence[str]) -> list[StepRequest]:
         """This one with each combination of `KEY=VALUE,VALUE,...`; each checked before anything runs.
 
@@ -62,7 +71,9 @@ class StepRequest:
         choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
         requests = [self._with(dict(varied)) for varied in itertools.product(*choices)]
         for request in requests:
-            request.traces(request.load())
+            cluster = request.load()
+            check_step(cluster, request.allreduce)
+            request.traces(cluster)
         return requests
 
     def load(self) -> Cluster:
@@ -93,8 +104,9 @@ class StepRequest:
         cluster = self.load()
         return run_step(cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed)
 
-    def _with(self, varied: Mapping[str, str]) -> StepRequest:
-        request = replace(self, varied=varied, settings={**self.settings, **_dotted(varied)})
+    def _with(self, varied: Mapping[str, str], reported: Mapping[str, str] | None = None) -> StepRequest:
+        shown = varied if reported is None else reported
+        request = replace(self, varied=shown, settings={**self.settings, **_dotted(varied)})
         for key, value in varied.items():
             if key == "allreduce":
                 request = replace(request, allreduce=value)
@@ -121,7 +133,9 @@ def _changed(step: Step, key: str, value: str) -> Step:
 def run_steps(
     requests: Sequence[StepRequest], processes: int, progress: Callable[[float], None]
 ) -> list[tuple[StepRequest, StepOutcome]]:
-    """Run them in so many processes; `progress` is told the share that is done."""
+    """Run them, several in so many processes; `progress` is told the share that is done."""
+    if len(requests) == 1:
+        return [(requests[0], _outcome(requests[0]))]
     outcomes = []
     with ProcessPoolExecutor(min(processes, len(requests))) as pool:
         for outcome in pool.map(_outcome, requests):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.run import check_flow
 from catchment.sim.performance.steps.execute import Span, execute
 from catchment.sim.performance.steps.graph import Kind, Trace
@@ -27,6 +28,9 @@ class StepOutcome:
         communicating: of the rank that communicates longest, hidden or not; waiting for others is in it.
         exposed: share of the step in which that slowest rank did not compute.
         ranks: that took part.
+        utilisation: share of the step in which a rank computed, on average; of the slowest where one stands for all.
+        sent: bytes that collectives send on the line of the host that sends most, headers left out.
+        line: share of the step in which that host's line carries them, frames' headers left out.
     """
 
     seconds: float
@@ -34,6 +38,9 @@ class StepOutcome:
     communicating: float
     exposed: float
     ranks: int
+    utilisation: float
+    sent: float
+    line: float
 
 
 def run_step(
@@ -44,7 +51,7 @@ def run_step(
     Raises:
         PerformanceError: the traces or the cluster are wrong, or there are more ranks than GPUs.
     """
-    check_flow("allreduce", cluster)
+    check_step(cluster, allreduce)
     times = CollectiveTimes(cluster, allreduce)
     stands_for = tuple(range(times.ranks)) if len(traces) == 1 else None
     if len(traces) > times.ranks:
@@ -58,7 +65,41 @@ def run_step(
     ranks = times.ranks if stands_for else len(traces)
     exposed = (seconds - computing) / seconds if seconds else 0.0
     communicating = _most(spans, Kind.COLLECTIVE, Kind.TRANSFER)
-    return StepOutcome(seconds, computing, communicating, exposed, ranks), spans
+    computed = sum(span.ended - span.began for span in spans if span.task.kind is Kind.COMPUTE)
+    utilisation = computed / seconds / len(traces) if seconds else 0.0
+    host, sent = _sent(cluster, traces, times, stands_for)
+    line = sent * cluster.host_byte(host) / PICOS_PER_SECOND / seconds if seconds else 0.0
+    return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, sent, line), spans
+
+
+def check_step(cluster: Cluster, allreduce: str) -> None:
+    """See that steps can be simulated on this cluster.
+
+    Raises:
+        PerformanceError: they cannot.
+    """
+    check_flow("allreduce", cluster)
+    CollectiveTimes(cluster, allreduce)
+
+
+def _sent(
+    cluster: Cluster, traces: Sequence[Trace], times: CollectiveTimes, stands_for: tuple[int, ...] | None
+) -> tuple[str, float]:
+    """The host whose line is busiest with collectives, and the bytes that it sends."""
+    hosts = rank_hosts(cluster)
+    everybody = stands_for or tuple(sorted(trace.rank for trace in traces))
+    by_host: dict[str, float] = {}
+    for trace in traces:
+        groups = {"": everybody, **trace.groups}
+        own = sum(
+            times.sent_of_rank(trace.rank, task.collective, groups[task.group], task.size)
+            for task in trace.tasks
+            if task.kind is Kind.COLLECTIVE
+        )
+        host = hosts[trace.rank]
+        by_host[host] = by_host.get(host, 0.0) + own * (cluster.node_of(host).gpus if stands_for else 1)
+    busiest = max(by_host, key=lambda name: by_host[name] * cluster.host_byte(name))
+    return busiest, by_host[busiest]
 
 
 def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:

@@ -18,7 +18,10 @@ _TO_OR_FROM_ONE = (Collective.REDUCE, Collective.BROADCAST, Collective.GATHER, C
 
 @dataclass(slots=True)
 class CollectiveTimes:
-    """Times of collectives of ranks.
+    """Times of collectives of ranks, and what they send.
+
+    Groups that have only some GPUs of a node share its line with those of the node's other GPUs, which do the same at
+    the same time: MiCS' replication groups (docs/explanation/mics.md).
 
     Attributes:
         allreduce: "allreduce", sums in switches, or "ring".
@@ -62,7 +65,28 @@ class CollectiveTimes:
                      for name, count in inside.items()), default=0.0)  # fmt: skip
         if len(nodes) < 2 and what not in _TO_OR_FROM_ONE:
             return local
-        return local + self._between(what, nodes, max(1, size))
+        sharing = max((self.cluster.node_of(name).gpus / count for name, count in inside.items()), default=1.0)
+        return local + self._between(what, nodes, max(1, round(size * sharing)))
+
+    def sent(self, what: Collective, ranks: tuple[int, ...], size: int) -> float:
+        """Bytes that one of these collectives sends on the line of each node that it spans, headers left out.
+
+        Of reductions and broadcasts it is what workers send: `size` up, nothing down.
+        """
+        nodes = len({self._hosts[rank] for rank in ranks})
+        if what in (Collective.REDUCE, Collective.GATHER):
+            return float(size)
+        if nodes < 2 or what in (Collective.BROADCAST, Collective.SCATTER):
+            return 0.0
+        if what is Collective.ALL_REDUCE and self.allreduce == "allreduce":
+            return float(size)
+        passes = 2 if what is Collective.ALL_REDUCE else 1
+        return passes * (nodes - 1) / nodes * size
+
+    def sent_of_rank(self, rank: int, what: Collective, ranks: tuple[int, ...], size: int) -> float:
+        """The same for one rank: its share of what its node sends for these ranks."""
+        beside = sum(self._hosts[other] == self._hosts[rank] for other in ranks)
+        return self.sent(what, ranks, size) / beside
 
     def _between(self, what: Collective, nodes: list[str], size: int) -> float:
         if what in (Collective.ALL_REDUCE, Collective.BARRIER):

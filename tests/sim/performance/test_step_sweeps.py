@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
+from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
+from catchment.cli import app
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.requests import STEPS
 from catchment.sim.performance.steps.generate import Step
 from catchment.sim.performance.steps.requests import StepRequest, run_steps
 from catchment.sim.performance.steps.transformer import Transformer
@@ -30,6 +36,18 @@ def test_each_combination_is_what_it_is_alone() -> None:
     assert times[0] > times[1]
     assert times[3] > times[1]
     assert shares == [0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize("system", STEPS)
+def test_the_verb_prints_each_combination(system: str) -> None:
+    words = ["simulate", system, "--cluster", str(REQUEST.cluster), "--set", "layers=3", "--set", "hidden=512"]
+    words += ["--set", "node.gpus=2", "--sweep", "links.host=10gbps,100gbps", "--json"]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    for one, host in zip(json.loads(done.output), ("10gbps", "100gbps"), strict=True):
+        assert one["settings"] == {"links.host": host}
+        settings = {"node.gpus": "2", "links.host": host}
+        alone = StepRequest(system, REQUEST.cluster, Step(Transformer(3, 512)), settings).run()[0]
+        assert one == {"settings": one["settings"], **asdict(alone)}
 
 
 @pytest.mark.parametrize(
