@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, final
 
 import torch
@@ -114,12 +115,12 @@ class Gradients:
         self._sums.enter(self._made[place][: layout.padded], array)
         first, last = self.first, self.last
 
-        def then(chunk: torch.Tensor) -> tuple[Work | None, Line]:
-            if not self._two_hop:
-                self._sums.join(chunk, self._links.replicas)
+        def then(chunk: torch.Tensor) -> tuple[Work | None, Line, Callable[[], None] | None]:
+            replicas = self._links.replicas
+            if not self._two_hop:  # layers behind this one are under way meanwhile
+                return self._sums.join(chunk, replicas), replicas, partial(self._sums.add, layer, chunk, first=first)
             self._sums.add(layer, chunk, first=first)
-            replicate = last and self._two_hop
-            return self._sums.replicate(layer, self._links.replicas) if replicate else None, self._links.replicas
+            return self._sums.replicate(layer, replicas) if last else None, replicas, None
 
         flight = self._scatterer.start(
             array,

@@ -12,8 +12,8 @@ from catchment.host.torch.sharded.chain import Chain, Flight
 from catchment.host.torch.sharded.layout import ShardLayout
 from catchment.host.torch.sharded.links import Line, Links
 
-Then = Callable[[torch.Tensor], tuple[Work | None, Line]]
-"""Takes the sum of this rank's chunk; gives what is still under way, and over which line."""
+Then = Callable[[torch.Tensor], tuple[Work | None, Line, Callable[[], None] | None]]
+"""Takes the sum of this rank's chunk; gives what is still under way, over which line, and what follows it."""
 
 
 @final
@@ -25,6 +25,7 @@ class Scatterer:
         self._lane = links.rank % links.lanes
         self._scaling = scaling
         self._first, self._second = Chain("catchment-scatter"), Chain("catchment-sums")
+        self._third = Chain("catchment-joins")
 
     def start(
         self, array: torch.Tensor, out: torch.Tensor, layout: ShardLayout, *, tag: int, doing: str, then: Then
@@ -43,7 +44,16 @@ class Scatterer:
         last = self._path.inside if between is None else self._path.between
 
         def summed() -> None:
-            flight.end(*then(out))
+            work, line, follows = then(out)
+            if follows is None:
+                flight.end(work, line)
+            else:
+
+                def done() -> None:
+                    follows()
+                    flight.end(None, line)
+
+                self._third.follow(work, line, flight, done)
 
         def leave_node() -> None:
             assert between is not None
@@ -72,3 +82,4 @@ class Scatterer:
         """End its threads."""
         self._first.close()
         self._second.close()
+        self._third.close()

@@ -43,8 +43,8 @@ class Sums(Protocol):
     def mean(self, layer: int, out: torch.Tensor, count: int) -> None:
         """Write the mean of `count` gradients, fp32."""
 
-    def join(self, chunk: torch.Tensor, line: Line) -> None:
-        """Sum a micro-step's chunk over the groups that hold the same part; blocks."""
+    def join(self, chunk: torch.Tensor, line: Line) -> Work | None:
+        """Begin to sum a micro-step's chunk over the groups that hold the same part."""
 
 
 class _MicroSteps:
@@ -91,10 +91,9 @@ class FloatSums(_MicroSteps):
         """See `Sums`."""
         torch.div(self._sums[layer], count, out=out)
 
-    def join(self, chunk: torch.Tensor, line: Line) -> None:
+    def join(self, chunk: torch.Tensor, line: Line) -> Work | None:
         """See `Sums`."""
-        if line.communicator is not None:
-            line.communicator.all_reduce(chunk, scaling=self._scaling).wait()
+        return None if line.communicator is None else line.communicator.all_reduce(chunk, scaling=self._scaling)
 
 
 class IntSums(_MicroSteps):
@@ -142,7 +141,6 @@ class IntSums(_MicroSteps):
         """See `Sums`: rounded to fp32 once, then divided."""
         out.copy_(self._sums[layer].double().div_(self._scale)).div_(count)
 
-    def join(self, chunk: torch.Tensor, line: Line) -> None:
+    def join(self, chunk: torch.Tensor, line: Line) -> Work | None:
         """See `Sums`."""
-        if line.communicator is not None:
-            line.communicator.all_reduce(chunk).wait()
+        return None if line.communicator is None else line.communicator.all_reduce(chunk)
