@@ -65,6 +65,12 @@ def create(
         bool,
         typer.Option("--packed", help="Sums of floats travel as 16-bit integers, two in a lane: half of the bytes."),
     ] = False,
+    tags: Annotated[
+        bool,
+        typer.Option(
+            "--tags", help="Frames carry tags, which nobody makes without the job's key (switches: `tags: true`)."
+        ),
+    ] = False,
     token_file: Annotated[
         Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")
     ] = None,
@@ -75,7 +81,7 @@ def create(
     request = JobRequest(
         name, kind, _names(workers), root, slots, rail,
         streams=tuple(stream or ()), rails=_names(rails), roots=_names(roots), grid=_grid(grid),
-        packed=packed,
+        packed=packed, tags=tags,
     )  # fmt: skip
     place = find_place(topology)
     token = None

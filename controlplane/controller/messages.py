@@ -48,6 +48,7 @@ def described(message: Any) -> dict[str, Any]:
         s.name: {
             **{key: getattr(s, key) for key in ("gen", "workers", "slots", "base_seq", "lanes", "param_bytes")},
             **({"packed": True} if s.packed else {}),
+            **({"key": s.key} if s.key else {}),
         }
         for s in message.streams
     }

@@ -56,6 +56,7 @@ class OperatorClient:
             name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots,
             rail=request.rail or "", streams=request.streams, rails=request.rails, roots=request.roots,
             grid=[pb.GridLevel(name=name, size=size) for name, size in request.grid], packed=request.packed,
+            tags=request.tags,
         )  # fmt: skip
         return self._call(self._stub.CreateJob, message)
 

@@ -118,7 +118,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
             _short(request.rail, "the rail") or None, streams=_names(request.streams, "a stream"),
             rails=_names(request.rails, "a rail"), roots=_names(request.roots, "a root"),
             grid=tuple((_short(level.name, "a name of the grid"), level.size) for level in request.grid),
-            packed=request.packed,
+            packed=request.packed, tags=request.tags,
         )  # fmt: skip
         watch, token = await self._controller.create(asked)
         return pb.CreateJobReply(job=messages.job(watch), token=token)

@@ -104,6 +104,10 @@ class Section:
             raise self.error_at(key, f"{value} is not between {low} and {high}")
         return value
 
+    def flag(self, key: str) -> bool:
+        """`true` or `false`; False when left out."""
+        return self.text(key, "false", ("true", "false")) == "true"
+
     def mac(self, key: str) -> str:
         """A unicast MAC address in lower case."""
         value = self.text(key).lower()

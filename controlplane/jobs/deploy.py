@@ -8,7 +8,7 @@ from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
-from catchment.controlplane.state.desired import JOBS, PACKED, SwitchConfig, present, replace, take_off, write_new
+from catchment.controlplane.state.desired import JOBS, PACKED, TAGS, SwitchConfig, present, replace, take_off, write_new
 from catchment.controlplane.topology import Topology
 
 Job = JobPlan | JobGroup
@@ -46,7 +46,7 @@ def deploy(
     configs = _configs(job, topology)
     for config in configs:
         client = _client(clients, config.switch, job)
-        _check_packs(config, client, job)
+        _check_tables(config, client, job)
         if not undisturbed(config.switch):
             _check_free(config, client, job)
     done: list[str] = []
@@ -106,9 +106,14 @@ def remove_where_possible(job: Job, topology: Topology, clients: Mapping[str, Sw
     return failures
 
 
-def _check_packs(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
-    wanted = any(entry.table == PACKED for entry in config.entries)
-    if wanted and not client.p4info.has("table", PACKED):
+def _check_tables(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
+    lacking = {entry.table for entry in config.entries if not client.p4info.has("table", entry.table)}
+    if TAGS in lacking:
+        raise JobError(
+            f"job {job.name} has tags, and the program on {client.where} has no table {TAGS!r}; start the switch again "
+            "with `tags: true` in the topology file, or make the job without --tags"
+        )
+    if PACKED in lacking:
         raise JobError(
             f"job {job.name} has packed lanes, and the program on {client.where} has no table {PACKED!r}; start "
             "the switch with the luwu.p4 of this version, or make the job without --packed"

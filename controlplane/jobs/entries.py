@@ -1,4 +1,4 @@
-"""The table entries of a job on one switch; mirrors p4src/include/jobs.p4, packed.p4 and receivers.p4."""
+"""The table entries of a job on one switch; mirrors p4src/include/jobs.p4, packed.p4, receivers.p4 and tags.p4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.tree import Branch
-from catchment.controlplane.state.desired import JOBS, PACKED, RECEIVERS, SwitchConfig
+from catchment.controlplane.state.desired import JOBS, PACKED, RECEIVERS, TAGS, SwitchConfig
 from catchment.controlplane.topology import Host, PortRef, Topology
 from catchment.wire.generated.constants import UDP_PORT, Mode
 
@@ -24,6 +24,8 @@ def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchCon
     entries: list[TableEntry] = []
     for stream in job.streams:
         groups[stream.share(branch.switch).group] = [port for port, _ in branch.members]
+        if stream.key:  # first: no frame without a tag is admitted at any moment
+            entries += _tags(job, stream, branch)
         entries += _admissions(job, stream, topology, branch)
         entries += _receivers(job, stream, topology, branch)
         if stream.packed:
@@ -59,6 +61,18 @@ def _admissions(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Br
         yield TableEntry(
             JOBS, {"gen": stream.gen, "port": branch.up_port}, "root", {**common, **source(branch.up_port)}
         )
+
+
+def _tags(job: JobPlan, stream: StreamPlan, branch: Branch) -> Iterator[TableEntry]:
+    """The key at each port of the stream, with the worker index that its frames say: a rack's as of one worker."""
+    key = bytes.fromhex(stream.key)
+    halves = {"k0": int.from_bytes(key[:8], "little"), "k1": int.from_bytes(key[8:], "little")}
+    said = {port: job.workers.index(name) if name in job.workers else wid
+            for wid, (port, name) in enumerate(branch.members)}  # fmt: skip
+    if branch.up_port is not None:
+        said[branch.up_port] = 0
+    for port, wid in said.items():
+        yield TableEntry(TAGS, {"gen": stream.gen, "port": port}, "keyed", {**halves, "wid": wid})
 
 
 def _receivers(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -12,6 +13,11 @@ from catchment.controlplane.jobs.kind import kind_of
 from catchment.controlplane.jobs.tree import Branch
 from catchment.controlplane.topology import PortRef
 from catchment.wire.generated.constants import UDP_PORT, Mode
+
+
+def new_key() -> str:
+    """A key that nobody can guess: 128 bits as hexadecimal digits."""
+    return secrets.token_hex(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class StreamPlan:
         slots: T, vectors in flight.
         shares: what it holds on each switch of the tree.
         packed: its vectors may have packed lanes: two 16-bit integers each.
+        key: under which its frames carry tags, 32 hexadecimal digits: a secret; empty without tags.
     """
 
     name: str
@@ -33,6 +40,11 @@ class StreamPlan:
     slots: int
     shares: tuple[Share, ...]
     packed: bool = False
+    key: str = field(default="", repr=False)
+
+    def renewed(self, generation: int) -> Self:
+        """The same stream with another generation, and another key if it has one."""
+        return replace(self, gen=generation, key=new_key() if self.key else "")
 
     def share(self, switch: str) -> Share:
         """What it holds on a switch of its tree."""
@@ -104,13 +116,18 @@ class JobPlan:
         """Whether it has a stream whose vectors may have packed lanes."""
         return any(stream.packed for stream in self.streams)
 
+    @property
+    def tags(self) -> bool:
+        """Whether its frames carry tags."""
+        return any(stream.key for stream in self.streams)
+
     def renewed(self, allocator: Allocator) -> Self:
-        """The same job with new generations: for members that lost their state. Slots, rows and groups stay.
+        """The same job with new generations and keys: for members that lost their state. Slots, rows and groups stay.
 
         Raises:
             JobError: no generation is left.
         """
-        return replace(self, streams=tuple(replace(s, gen=allocator.generation()) for s in self.streams))
+        return replace(self, streams=tuple(s.renewed(allocator.generation()) for s in self.streams))
 
     def release(self, allocator: Allocator) -> None:
         """Give back what the job holds: it is on no switch any more."""
@@ -149,6 +166,7 @@ class JobPlan:
                 "lanes": self.lanes,
                 "param_bytes": self.param_bytes,
                 **({"packed": True} if stream.packed else {}),
+                **({"key": stream.key} if stream.key else {}),
             }
             for stream in self.streams
         }
@@ -220,6 +238,7 @@ class JobPlan:
                     s["slots"],
                     tuple(Share(**x) for x in s["shares"]),
                     bool(s.get("packed", False)),
+                    str(s.get("key", "")),
                 )
                 for s in values["streams"]
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from catchment.controlplane.jobs.allocation import Allocator
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.kind import Kind, all_kinds, kind_of
-from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
+from catchment.controlplane.jobs.plan import JobPlan, StreamPlan, new_key
 from catchment.controlplane.jobs.rails import choose_rail
 from catchment.controlplane.jobs.tree import Branch, tree_of
 from catchment.controlplane.topology import Topology
@@ -17,6 +17,7 @@ from catchment.wire.generated.constants import (
     LANE_BYTES,
     MAX_PARAM_BYTES,
     MAX_WORKERS,
+    TAG_BYTES,
     UDP_BYTES,
     Mode,
 )
@@ -36,6 +37,7 @@ def plan_job(
     rail: str | None = None,
     streams: tuple[str, ...] = (),
     packed: bool = False,
+    tags: bool = False,
 ) -> JobPlan:
     """Plan a job.
 
@@ -52,6 +54,7 @@ def plan_job(
         rail: the rail to run on; by default the one that does least of those that every member has a NIC on.
         streams: which of the kind's optional streams it has.
         packed: its streams of vectors may have packed lanes.
+        tags: its frames carry tags, under a fresh key for each stream.
 
     Raises:
         JobError: no such kind, an impossible combination, or a switch is full.
@@ -72,9 +75,12 @@ def plan_job(
     root_host = topology.host(root) if root is not None else None
     tree = tree_of(topology, hosts, root_host, allocator.load)
     _check_programs(name, what, topology, tree)
+    if tags:
+        _check_tags(name, what, topology, tree)
     _check_fan_in(name, topology, tree)
     lanes = lanes or topology.switch(tree[0].switch).lanes
-    param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
+    tail = TAG_BYTES if tags else 0
+    param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes, tail=tail)
     planned: list[StreamPlan] = []
     for stream in what.streams_with(streams, name):
         vectors = stream.slots or slots
@@ -86,7 +92,9 @@ def plan_job(
             shares.append(allocator.share(branch.switch, wanted, group=group))
         generation = allocator.generation()
         halves = packed and stream.packs
-        planned.append(StreamPlan(stream.name, generation, stream.mode, vectors, tuple(shares), halves))
+        planned.append(
+            StreamPlan(stream.name, generation, stream.mode, vectors, tuple(shares), halves, new_key() if tags else "")
+        )
     return JobPlan(
         name=name,
         kind=kind,
@@ -105,6 +113,17 @@ def plan_job(
         rates={m: topology.host(m).rate for m in members if topology.host(m).rate},
         memory={m: topology.host(m).shm for m in members if topology.host(m).shm},
     )  # fmt: skip
+
+
+def _check_tags(name: str, what: Kind, topology: Topology, tree: Sequence[Branch]) -> None:
+    if what.program != "luwu.p4":
+        raise JobError(f"job {name}: jobs of kind {what.name} run on {what.program}, which has no tags")
+    without = [branch.switch for branch in tree if not topology.switch(branch.switch).tags]
+    if without:
+        raise JobError(
+            f"job {name} has tags, and switch {without[0]} is built without: write `tags: true` into its part of the "
+            "topology file and start it again, or make the job without --tags"
+        )
 
 
 def _check_members(name: str, workers: Sequence[str], members: Sequence[str], slots: int) -> None:
@@ -140,13 +159,15 @@ def _check_fan_in(name: str, topology: Topology, tree: Sequence[Branch]) -> None
             )
 
 
-def _check_sizes(name: str, topology: Topology, tree: Sequence[Branch], lanes: int, param_bytes: int | None) -> int:
-    """The payload of a PARAM frame, after checking that every frame fits."""
+def _check_sizes(
+    name: str, topology: Topology, tree: Sequence[Branch], lanes: int, param_bytes: int | None, *, tail: int
+) -> int:
+    """The payload of a PARAM frame, after checking that every frame fits with the `tail` behind it."""
     for branch in tree:
         built = topology.switch(branch.switch).lanes
         if built != lanes:
             raise JobError(f"job {name}: {lanes} lanes, but switch {branch.switch} is built for {built}")
-    overhead = IPV4_BYTES + UDP_BYTES + HEADER_BYTES
+    overhead = IPV4_BYTES + UDP_BYTES + HEADER_BYTES + tail
     room = topology.mtu - overhead
     if lanes * LANE_BYTES > room:
         raise JobError(

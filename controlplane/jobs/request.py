@@ -39,6 +39,7 @@ class JobRequest:
         grid: (name, ranks in a block), from the outermost: beside the job of all workers one for each block and one for
             the workers at equal places of the blocks (`jobs.division.grid`).
         packed: sums of floats may travel as 16-bit integers, two in a lane.
+        tags: frames carry tags.
     """
 
     name: str
@@ -52,6 +53,7 @@ class JobRequest:
     roots: tuple[str, ...] = ()
     grid: tuple[tuple[str, int], ...] = ()
     packed: bool = False
+    tags: bool = False
 
     def plan(self, topology: Topology, allocator: Allocator) -> JobGroup:
         """The group; a job by itself is a group of one.
@@ -89,6 +91,8 @@ class JobRequest:
             raise JobError(f"{what}, for jobs of kind {ALLREDUCE.name}; this one is of kind {self.kind}")
         if len(asked) == len(wanted):
             raise JobError(f"{what}; give a rail with a switch besides: --rails A,{asked[0]}")
+        if self.tags:
+            raise JobError(f"{what}, whose frames pass no switch program that knows tags; make the job without --tags")
         if self.packed or self.streams:
             raise JobError(f"{what}: such a job is planned without packed lanes and without optional streams")
 
@@ -114,7 +118,7 @@ class JobRequest:
             )
         return plan_job(
             self.kind, topology, name=name, workers=workers, root=root, slots=slots, allocator=allocator, rail=rail,
-            streams=streams, packed=self.packed,
+            streams=streams, packed=self.packed, tags=self.tags,
         )  # fmt: skip
 
     def _parts(self) -> Iterator[tuple[str, Sequence[str], str | None, str | None]]:
@@ -195,6 +199,7 @@ def extended(
         else plan_job(
             base.kind, topology, name=part_name(group.name, label), workers=workers, root=base.root, slots=base.slots,
             allocator=allocator, rail=base.rail, lanes=base.lanes, packed=base.packed,
+            tags=base.tags,
         )
         for label, (base, workers) in wanted.items()
     }  # fmt: skip

@@ -82,7 +82,8 @@ def is_compiled(switch: Switch) -> bool:
 
 def _defines(switch: Switch) -> dict[str, str]:
     fewer = {} if switch.workers == MAX_WORKERS else {"MAX_WORKERS": str(switch.workers)}
-    return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), **fewer}
+    tags = {"TAGS": "1"} if switch.tags else {}
+    return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), **fewer, **tags}
 
 
 def compile_for(

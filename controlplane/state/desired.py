@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError, TableEntry
 
-JOBS, PACKED, RECEIVERS = "jobs", "packed", "receivers"
-_OWNED = (JOBS, PACKED, RECEIVERS)
+JOBS, PACKED, RECEIVERS, TAGS = "jobs", "packed", "receivers", "tags"
+_OWNED = (JOBS, PACKED, RECEIVERS, TAGS)
 """Tables in which nothing but ours may be: an entry of a forgotten job would let its frames in."""
 FIRST_HAND_GROUP = 1024
 """Multicast groups from here on are people's: jobs take the lowest that are free, and there are 64 at most."""

@@ -32,6 +32,7 @@ def star(
     lanes: int = 64,
     slots: int = 1024,
     mtu: int = 1500,
+    tags: bool = False,
 ) -> Topology:
     """One switch `s1` with every host on it, host number i on port i+1.
 
@@ -40,7 +41,7 @@ def star(
     """
     if len(set(hosts)) != len(hosts) or not 0 < len(hosts) < 250:
         raise TopologyError(f"a star takes 1 to 249 hosts with different names, not {list(hosts)}")
-    switch = Switch("s1", program, _switch_ip(0), "02:00:00:00:fe:01", target, lanes, slots)
+    switch = Switch("s1", program, _switch_ip(0), "02:00:00:00:fe:01", target, lanes, slots, tags=tags)
     members = {h: _host(h, i + 1, PortRef("s1", i + 1)) for i, h in enumerate(hosts)}
     return Topology(name, {"s1": switch}, members, (), mtu)
 

@@ -33,6 +33,7 @@ class Switch:
         mac: its hardware address on every port.
         grpc: P4Runtime address ``host:port``, ``unix:PATH``, ``tls:FOLDER@host:port``, or ``auto``.
         device_id: P4Runtime device id.
+        tags: its program is built for jobs whose frames carry tags.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Switch:
     workers: int = MAX_WORKERS
     grpc: str = AUTO_ADDRESS
     device_id: int = 1
+    tags: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -59,7 +59,7 @@ _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a rail
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
 _KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails", "rings")
-_SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "workers", "grpc", "device_id")
+_SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "workers", "grpc", "device_id", "tags")
 TRANSPORTS = ("tcp", "mptcp")
 """What connections of a ring may be of."""
 _KIND = Kind("topology", TopologyError)
@@ -215,6 +215,7 @@ class _Builder:
             workers=section.integer("workers", MAX_WORKERS, 1, MAX_WORKERS),
             grpc=grpc,
             device_id=section.integer("device_id", 1, 1, (1 << 63) - 1),
+            tags=section.flag("tags"),
         )
 
     def _address(self, text: str, section: Section) -> str:

@@ -68,6 +68,7 @@ class Description:
                 lanes=s.lanes,
                 param_bytes=s.param_bytes,
                 packed=s.packed,
+                key=s.key,
             )
             for s in message.streams
         }

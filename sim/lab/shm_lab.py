@@ -52,6 +52,7 @@ class ShmLab:
         options: of every port, as after shm:PATH ("cells=256,bytes=2112").
         extra: more arguments for the switch.
         uplink: LOCAL,PEER, each IP:PORT, of a port behind the hosts', where there is one (`catchment.sim.lab.leaf`).
+        tags: the program takes jobs whose frames carry tags.
 
     Attributes:
         topology: what the control plane plans on.
@@ -71,8 +72,9 @@ class ShmLab:
         options: str = "",
         extra: tuple[str, ...] = (),
         uplink: str = "",
+        tags: bool = False,
     ) -> None:
-        self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu)
+        self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu, tags=tags)
         self._options = f",{options}" if options else ""
         self._extra = extra
         self._uplink = uplink

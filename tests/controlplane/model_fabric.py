@@ -11,7 +11,7 @@ from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, PortRef, Topology
 from catchment.sim.golden.switch_model import SwitchModel
-from catchment.sim.golden.switch_tables import Binding, Receiver, Root, Worker
+from catchment.sim.golden.switch_tables import Binding, Receiver, Root, TagKey, Worker
 from catchment.wire.generated.constants import Mode
 
 _STEPS = 100_000
@@ -22,7 +22,9 @@ class ModelFabric:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.switches = {n: SwitchModel(lanes=s.lanes, slots=s.slots) for n, s in topology.switches.items()}
+        self.switches = {
+            n: SwitchModel(lanes=s.lanes, slots=s.slots, tags=s.tags) for n, s in topology.switches.items()
+        }
         for name, model in self.switches.items():
             here = topology.switch(name)
             model.tables.own_addresses[int(here.ip)] = to_int(here.mac, 48, "mac")
@@ -49,6 +51,9 @@ class ModelFabric:
                     tables.packed.add(int(entry.match["gen"]))
                     continue
                 key = (int(entry.match["gen"]), int(entry.match["port"]))
+                if entry.table == "tags":
+                    tables.tags[key] = _tag_key(entry)
+                    continue
                 if entry.table == "receivers":
                     tables.receivers[key] = Receiver(**{k: to_int(v, 48, k) for k, v in entry.params.items()})
                 else:
@@ -70,6 +75,11 @@ class ModelFabric:
                     assert isinstance(peer, PortRef)
                     queue.append((peer, out))
         raise AssertionError("frames circulate")
+
+
+def _tag_key(entry: TableEntry) -> TagKey:
+    halves = (to_int(entry.params[name], 64, name).to_bytes(8, "little") for name in ("k0", "k1"))
+    return TagKey(b"".join(halves), to_int(entry.params["wid"], 8, "wid"))
 
 
 def _row(entry: TableEntry) -> Worker | Root:
