@@ -92,7 +92,9 @@ def test_mistakes_name_file_and_line(tmp_path: Path, old: str, new: str, line: i
 
 
 def test_a_ring_beside_a_switch_rail_is_planned_and_described(topology: Topology) -> None:
-    group = planned(topology, "a", "t")
+    allocator = Allocator(topology)
+    allocator.port("w1")  # so that hosts' ports differ
+    group = planned(topology, "a", "t", allocator=allocator)
     assert list(group.parts) == ["a", "t", "a.control", "a.for.t", "t.control", "t.for.a"]
     assert group.rails == ("a", "t") and group.switches == ("a1",)
     parts = [group.describe(worker)["parts"] for worker in WORKERS]
