@@ -12,7 +12,7 @@ module event_counters #(
     input  logic [EVENTS-1:0]         events,
 
     input  logic [$clog2(EVENTS)-1:0] index,
-    // up to 2 EVENTS clocks late
+    // up to 2 EVENTS + 1 clocks late
     output logic [WIDTH-1:0]          value
 );
 
@@ -22,6 +22,8 @@ module event_counters #(
 
   (* ram_style = "distributed" *) logic [WIDTH-1:0] total_mem[EVENTS];
 
+  // a clock late: what says that something happened is at the end of long paths
+  logic [EVENTS-1:0]                 event_reg;
   logic [EVENTS-1:0][RecentBits-1:0] recent_reg;
   logic [IndexBits-1:0]              sweep_reg;
   logic                              clear_reg;
@@ -32,6 +34,7 @@ module event_counters #(
 
   always_ff @(posedge clk) begin
     total_mem[sweep_reg] <= clear_reg ? '0 : total;
+    event_reg            <= rst ? '0 : events;
     if (rst) begin
       recent_reg <= '0;
       sweep_reg  <= '0;
@@ -40,8 +43,8 @@ module event_counters #(
       sweep_reg <= sweep_reg + 1'b1;
       if (&sweep_reg) clear_reg <= 1'b0;
       for (int unsigned i = 0; i < EVENTS; i++) begin
-        if (sweep_reg == IndexBits'(i) && !clear_reg) recent_reg[i] <= RecentBits'(events[i]);
-        else recent_reg[i] <= recent_reg[i] + RecentBits'(events[i]);
+        if (sweep_reg == IndexBits'(i) && !clear_reg) recent_reg[i] <= RecentBits'(event_reg[i]);
+        else recent_reg[i] <= recent_reg[i] + RecentBits'(event_reg[i]);
       end
     end
   end

@@ -48,6 +48,9 @@ module retransmitter
   wire         reach_more = {16'd0, twice} > sent && all > sent;
 
   // ---- requests --------------------------------------------------------------------------------------------
+  // a clock late: a frame's length has just been found right, and its number is compared with three others
+  logic            request_reg;
+  seq_t            request_seq_reg;
   seq_t            asked_reg;  // all frames below were asked for, or are of no interest
   seq_t            queue_mem[REQUESTS];
   logic [Bits:0]   write_reg;
@@ -55,7 +58,8 @@ module retransmitter
 
   wire             queued = write_reg != read_reg;
   wire             full   = (write_reg ^ read_reg) == {1'b1, {Bits{1'b0}}};
-  wire             heed   = request && between(request_seq, acked, next) && !newer(asked_reg, request_seq) && !full;
+  wire             heed   = request_reg && between(request_seq_reg, acked, next) && !newer(asked_reg, request_seq_reg) &&
+                            !full;
 
   // ---- the frame to send -----------------------------------------------------------------------------------
   logic head_valid_reg;
@@ -70,7 +74,9 @@ module retransmitter
   assign m_seq   = head_reg;
 
   always_ff @(posedge clk) begin
-    if (heed) queue_mem[write_reg[Bits-1:0]] <= request_seq;
+    request_reg     <= request && run;
+    request_seq_reg <= request_seq;
+    if (heed) queue_mem[write_reg[Bits-1:0]] <= request_seq_reg;
     if (load) head_reg <= more ? resend_reg : queue_mem[read_reg[Bits-1:0]];
 
     if (!run) begin
@@ -97,7 +103,7 @@ module retransmitter
       else if (load_range) resend_reg <= resend_reg + 32'd1;
       if (load_queue) read_reg <= read_reg + 1'b1;
       if (heed) write_reg <= write_reg + 1'b1;
-      if (heed) asked_reg <= request_seq + 32'd1;
+      if (heed) asked_reg <= request_seq_reg + 32'd1;
       else if (newer(acked, asked_reg)) asked_reg <= acked;
       if (progress && burst_reg != 16'd0) begin
         burst_reg <= late || done ? 16'd0 : twice;
