@@ -29,8 +29,9 @@ def run(rng: random.Random, frames: int) -> tuple[SwitchModel, Counter[tuple[int
 
 
 def test_every_drop_reason_is_reached(rng: random.Random) -> None:
+    """But that of tags, which a build without them has not; test_tags.py reaches it."""
     reached: set[DropReason] = set()
-    wanted = set(DropReason) - {DropReason.NONE}
+    wanted = set(DropReason) - {DropReason.NONE, DropReason.BAD_TAG}
     for _ in range(100):  # every second run or so has no fault that strikes on the way out
         reached |= {r for r, count in run(rng, 1500)[0].drops.items() if count}
         if reached == wanted:

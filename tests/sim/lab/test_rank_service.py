@@ -128,8 +128,8 @@ def test_a_process_that_ends_is_told_and_leaves_its_groups(processes: list[Proce
 
 
 def test_what_a_process_tells_the_others_hear(processes: list[Process]) -> None:
-    processes[2].say({"tell": "w3 is lost"})
-    assert processes[0].hear() == processes[1].hear() == {"told": "w3 is lost"}
+    processes[2].say({"tell": "w3 is lost", "hosts": ["w3"]})
+    assert processes[0].hear() == processes[1].hear() == {"told": "w3 is lost", "hosts": ["w3"]}
     assert processes[2].make("pair", [1, 2])["members"]  # the next that it hears
 
 
