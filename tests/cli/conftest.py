@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "controlplane"))
 
-from command_lab import run, topology
-from switch_fixtures import call, client, fake, held, place, timing
+from command_lab import call, run, topology
+from switch_fixtures import client, fake, held, place, timing
 
 __all__ = ["call", "client", "fake", "held", "place", "run", "timing", "topology"]

@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from switch_fixtures import call, client, fake, held, place, timing
+from switch_fixtures import client, fake, held, place, timing
 
-__all__ = ["call", "client", "fake", "held", "place", "timing"]
+__all__ = ["client", "fake", "held", "place", "timing"]

@@ -1,18 +1,15 @@
-"""A fake switch that runs a program with the project's tables, and the command on it: for two folders."""
+"""A fake switch that runs a program with the project's tables: for two folders."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import json_numbers
 import pytest
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import QUICK, Place, use_fake_programs, use_loopback_endpoints
 
-from catchment import cli
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.settings import Timing
 from catchment.sim.lab.held_address import HeldAddress
@@ -35,27 +32,6 @@ def fake() -> Iterator[RunningFake]:
 def client(fake: RunningFake) -> Iterator[SwitchClient]:
     with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as connected:
         yield connected
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """The `catchment` command in this process: `call(WORD..., code=0)` gives what it prints, or complains of."""
-
-    def call(*words: str, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["catchment", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        captured = capsys.readouterr()
-        assert (end.value.code or 0) == code, captured.err
-        if code == 1 and not captured.out:
-            assert captured.err.startswith("catchment: ")
-        assert "Traceback" not in captured.err
-        if "--json" in words and captured.out:
-            json_numbers.check(captured.out)
-        return captured.err if code in (1, 2) else captured.out
-
-    return call
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
-"""A topology of one fake switch, and the command on it."""
+"""The command in the process of the tests, and on a topology of one fake switch."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import json_numbers
 import pytest
 from fake_switch import RunningFake
+
+from catchment import cli
 
 Run = Callable[..., str]
 
@@ -21,6 +25,27 @@ hosts:
   w1: {{ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}}
   opt: {{ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3}}
 """
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The `catchment` command in this process: `call(WORD..., code=0)` gives what it prints, or complains of."""
+
+    def call(*words: str, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["catchment", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        assert (end.value.code or 0) == code, captured.err
+        if code == 1 and not captured.out:
+            assert captured.err.startswith("catchment: ")
+        assert "Traceback" not in captured.err
+        if "--json" in words and captured.out:
+            json_numbers.check(captured.out)
+        return captured.err if code in (1, 2) else captured.out
+
+    return call
 
 
 @pytest.fixture
