@@ -366,6 +366,11 @@ PYBIND11_MODULE(_machines, module) {
   py::class_<RollCall>(module, "RollCall")
       .def(py::init<std::uint32_t, std::uint32_t>())
       .def("on_call", &RollCall::on_call)
+      .def("on_round_trip", &RollCall::on_round_trip)
+      .def("on_waiting", &RollCall::on_waiting)
+      .def("on_said", &RollCall::on_said)
+      .def("due", &RollCall::due)
+      .def_property_readonly("deadline", &RollCall::deadline)
       .def("all_heard_at", &RollCall::all_heard_at);
 
   py::class_<rails::Lateness>(module, "Lateness")

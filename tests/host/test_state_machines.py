@@ -314,15 +314,16 @@ def test_retransmit_timer_follows_the_round_trip_and_backs_off() -> None:
 
 
 @pytest.mark.parametrize("window", [1, 4, 64])
-@pytest.mark.parametrize("round_trip", [8, 30, 100])
+@pytest.mark.parametrize("round_trip", [8, 30, 100, 450])
 def test_a_slow_switch_is_measured_and_gets_every_frame_once(window: int, round_trip: int) -> None:
     """Were its answers always later than the longest timeout, it would get everything many times, for ever."""
     timer = _machines.RetransmitTimer(5 * MS, 1 * MS, 10 * MS, 3)
+    frames = max(400, 12 * window)
     now = sent = acked = 0
     answers: list[tuple[int, int]] = []
     late_repeats = repeats = 0
-    while acked < 400:
-        while sent < min(acked + window, 400):
+    while acked < frames:
+        while sent < min(acked + window, frames):
             timer.on_sent(sent, now)
             answers.append((now + round_trip * MS + sent * 1000, sent + 1))
             sent += 1
@@ -334,7 +335,7 @@ def test_a_slow_switch_is_measured_and_gets_every_frame_once(window: int, round_
             timer.on_expired(now)
             repeats += 1
             late_repeats += acked >= 8 * window
-    assert repeats < 30
+    assert repeats < max(30, round_trip // 5), "one in 10 ms until the first answer"
     assert late_repeats == 0
     assert timer.round_trip == pytest.approx(round_trip * MS, rel=0.5)
 

@@ -87,6 +87,7 @@ std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
       stats_.round_trips.add(*sample);
       silence_.on_round_trip(*sample);
       heartbeat_.on_round_trip(silence_.round_trip());
+      roll_call_.on_round_trip(silence_.round_trip());
     }
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));

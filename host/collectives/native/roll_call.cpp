@@ -44,12 +44,12 @@ std::uint64_t RollCall::left_before(Seq seq) const {
 }
 
 void RollCall::on_waiting(Nanos now) {
-  if (now >= said_at_ + kInterval) wanted_ = true;
+  if (now >= said_at_ + interval_) wanted_ = true;
 }
 
 void RollCall::on_said(Nanos now) {
   wanted_ = false;
-  if (now - said_at_ > kInRow) unanswered_ = 0;
+  if (now - said_at_ > kInRow * interval_) unanswered_ = 0;
   if (unanswered_++ == 0) unanswered_since_ = now;
   said_at_ = now;
 }

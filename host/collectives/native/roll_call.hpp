@@ -5,6 +5,7 @@
 // is.  A rank that leaves says where its part of the stream ends.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,12 +27,17 @@ class RollCall {
 
   // The rank in `word` says that it sends `next` next, or that it leaves and never sends it.
   void on_call(std::int8_t word, Seq next, Nanos now);
+  // A vector takes so long to come back, at least: on a slow link all ranks' calls, which come down
+  // to each, would take the place of what they wait for.
+  void on_round_trip(Nanos round_trip) {
+    interval_ = std::clamp(round_trip / kShare, kShortest, kLongest);
+  }
   // Notes that this rank waits: a call of its own is due, once in an interval at most.
   void on_waiting(Nanos now);
 
   // Whether this rank is to say now how far it is.
-  bool due(Nanos now) const { return wanted_ && now >= said_at_ + kInterval; }
-  Nanos deadline() const { return wanted_ ? said_at_ + kInterval : kNever; }
+  bool due(Nanos now) const { return wanted_ && now >= said_at_ + interval_; }
+  Nanos deadline() const { return wanted_ ? said_at_ + interval_ : kNever; }
   void on_said(Nanos now);
   // The switch is there: something has come from it.
   void on_heard() { unanswered_ = 0; }
@@ -55,9 +61,11 @@ class RollCall {
   bool heard_itself(Nanos since) const { return seen_[rank_].at >= since; }
 
  private:
-  static constexpr Nanos kInterval = 20'000'000;
-  // Calls that are further apart are not in a row.
-  static constexpr Nanos kInRow = 10 * kInterval;
+  static constexpr Nanos kShortest = 20'000'000;
+  static constexpr Nanos kLongest = 100'000'000;
+  static constexpr Nanos kShare = 4;
+  // Calls that are so many intervals apart are not in a row.
+  static constexpr Nanos kInRow = 10;
   // So many lost in a row are no accident.
   static constexpr std::uint32_t kProof = 8;
   struct Seen {
@@ -70,6 +78,7 @@ class RollCall {
   std::uint64_t left_ = 0;  // ranks (bits)
   bool said_farewell_ = false;
   bool wanted_ = false;
+  Nanos interval_ = kShortest;
   Nanos said_at_ = 0;
   std::uint32_t unanswered_ = 0;  // calls in a row
   Nanos unanswered_since_ = 0;

@@ -6,8 +6,9 @@
 namespace catchment::host {
 namespace {
 
-// A switch may take so many times longer than expected and is still sent every frame once.
-constexpr Nanos kSlowSwitch = 20;
+// A switch, or a window on a slow link, may take so many times longer than expected and is still
+// sent every frame once.
+constexpr Nanos kSlowSwitch = 100;
 
 }  // namespace
 
