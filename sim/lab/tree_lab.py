@@ -21,6 +21,7 @@ from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import Topology
+from catchment.controlplane.topology.rates import port_faults
 from catchment.host import AllReducer, Stream
 from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
@@ -35,16 +36,14 @@ class TreeLab:
     """Every switch of a topology as a process, its program loaded; a context manager.
 
     Args:
-        topology: of the switches and hosts.
-        host_faults: of every host's port ("rate=20mbit,queue=1m"); none unless given.
+        topology: of the switches and hosts; ports keep to the rates of its NICs and links.
 
     Attributes:
         topology: the one given, the switches on addresses of this machine's loopback network.
         fabric: the control plane's connection to them.
     """
 
-    def __init__(self, topology: Topology, *, host_faults: str = "") -> None:
-        self._host_faults = host_faults
+    def __init__(self, topology: Topology) -> None:
         switches = {
             name: replace(switch, ip=_FIRST + number) for number, (name, switch) in enumerate(topology.switches.items())
         }
@@ -64,7 +63,7 @@ class TreeLab:
                         grpc=addresses[name],
                         device_id=switch.device_id,
                         program_dir=cache_folder(),
-                        extra=self._faults(name),
+                        extra=self._limits(name),
                     )
                 )
             self.fabric = exits.enter_context(Fabric.connect(self.topology, addresses, timeout=_TIMEOUT))
@@ -108,11 +107,9 @@ class TreeLab:
     def _path(self, host: str) -> Path:
         return self._folder / host
 
-    def _faults(self, switch: str) -> tuple[str, ...]:
-        if not self._host_faults:
-            return ()
-        ports = [host.link.port for host in self.topology.hosts.values() if host.link.switch == switch]
-        return tuple(word for port in ports for word in ("--fault", f"{port}:{self._host_faults}"))
+    def _limits(self, switch: str) -> tuple[str, ...]:
+        limits = port_faults(self.topology, switch)
+        return tuple(word for port, limit in limits.items() for word in ("--fault", f"{port}:{limit}"))
 
     def _ports(self, switch: str) -> dict[int, str]:
         own = self.topology.switch(switch).ip
