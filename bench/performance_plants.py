@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from catchment.sim.performance import network
+from catchment.sim.performance import network, ring_flow
 from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.models import NicModel, Timers
@@ -72,3 +72,14 @@ PLANTS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "timers are too long": _late_heartbeats,
     "a switch's pipeline takes no time": _pipeline_for_nothing,
 }
+
+
+def _no_windows() -> AbstractContextManager[Any]:
+    """Nothing of a ring waits in front of slow lines."""
+    return patch.object(ring_flow, "_in_blocks", ring_flow._pipelined)
+
+
+PLANTS_IN_FLOW: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "a ring's hosts do not wait for their windows": _no_windows,
+}
+"""Bugs of flow mode, which its rows must notice."""

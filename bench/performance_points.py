@@ -59,11 +59,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a point gave: times in ns, and data frames on all lines by type."""
+    """What a point gave: times in ns, data frames on all lines by type, and heartbeats of hosts."""
 
     up: float
     down: float
     frames: dict[str, int]
+    heartbeats: int
 
 
 DATA = (PacketType.PA, PacketType.FA, PacketType.PARAM)
@@ -94,4 +95,5 @@ def play_in_rtl(point: Point) -> Played:
         machine.run(_QUIET)
         down = parameters(machine, job, bytes(point.size)).latency
         counts = [line.counts()["frames"] for cable in machine.cables.values() for line in (cable.up, cable.down)]
-    return Played(up, down, {kind.name: sum(each.get(int(kind), 0) for each in counts) for kind in DATA})
+    sums = {kind: sum(each.get(int(kind), 0) for each in counts) for kind in (*DATA, PacketType.HB)}
+    return Played(up, down, {kind.name: sums[kind] for kind in DATA}, sums[PacketType.HB])

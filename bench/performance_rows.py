@@ -12,6 +12,8 @@ from catchment.wire.generated.constants import PacketType
 Play = Callable[[Point], Played]
 _LAST = (1 << 10) - 1
 SIZES = (1024, 4096, 16384, 1 << 18, 1 << 20)
+LONG = (1 << 18, 1 << 20)
+"""Sizes whose difference is a stretch of steady traffic."""
 LOSSY = (0.001, 0.005)
 SEEDS = range(1, 21)
 CALM = Point((2,), 1 << 18)
@@ -34,7 +36,7 @@ class Row:
     """A comparison.
 
     Attributes:
-        simulated, expected: ns, or frames.
+        simulated, expected: ns, frames, or what `what` says.
         bound: how far they may be apart, in the same unit.
     """
 
@@ -52,7 +54,7 @@ class Row:
 def points() -> list[Point]:
     """All points that `rows` needs."""
     plain = [Point((workers,), size) for workers in (2, 4, 8) for size in SIZES]
-    wide = [Point((4,), size, 1024) for size in (4096, 1 << 18)]
+    wide = [Point((4,), size, 1024) for size in (4096, *LONG)]
     trees = [Point((4, 4), 1 << 17), Point((2, 2, 2), 1 << 18)]
     lost = [replace(CALM, lost=one) for one in LOSSES.values()]
     lossy = [replace(CALM, loss=loss, seed=seed) for loss in LOSSY for seed in SEEDS]
@@ -66,6 +68,8 @@ def rows(expected: Mapping[Point, Played], play: Play) -> list[Row]:
     for point, truth in expected.items():
         if point.lost is None and point.loss == 0:
             found += _calm(point, played[point], truth)
+        if point.size == LONG[1]:
+            found += _steady(point, played, expected)
     for name, lost in LOSSES.items():
         found.append(_lost(name, replace(CALM, lost=lost), played, expected))
     for loss in LOSSY:
@@ -84,6 +88,28 @@ def _calm(point: Point, got: Played, truth: Played) -> list[Row]:
     ]
     counts = [Row(f"{where}: {kind} frames", got.frames[kind], count, 0) for kind, count in truth.frames.items()]
     return times + counts
+
+
+def _steady(point: Point, got: Mapping[Point, Played], truth: Mapping[Point, Played]) -> list[Row]:
+    """What a worker sends or gets a second in between: within 0.5 %; of heartbeats 10 %, or one of each host's."""
+    shorter = replace(point, size=LONG[0])
+    where = f"{'+'.join(map(str, point.workers))} workers, frames of {point.vector_bytes} B"
+
+    def goodput(played: Mapping[Point, Played], time: Callable[[Played], float]) -> float:
+        return 8 * (LONG[1] - LONG[0]) / (time(played[point]) - time(played[shorter]))
+
+    def up(played: Played) -> float:
+        return played.up
+
+    def down(played: Played) -> float:
+        return played.down
+
+    found = []
+    for what, time in (("gradients", up), ("parameters", down)):
+        expected = goodput(truth, time)
+        found.append(Row(f"{where}: goodput of {what}, Gb/s", goodput(got, time), expected, 0.005 * expected))
+    beats, right = (played[point].heartbeats - played[shorter].heartbeats for played in (got, truth))
+    return [*found, Row(f"{where}: heartbeats", beats, right, max(0.1 * right, len(point.names) + 1))]
 
 
 def _lost(name: str, point: Point, got: Mapping[Point, Played], truth: Mapping[Point, Played]) -> Row:

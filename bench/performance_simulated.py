@@ -8,7 +8,7 @@ from catchment.sim.performance.models import LinkModel, SwitchModel
 from catchment.sim.performance.network import Network, frames_by_type
 from catchment.sim.performance.workload import Action, Workload
 from catchment.sim.world import Faults
-from catchment.wire.generated.constants import LANE_BYTES
+from catchment.wire.generated.constants import LANE_BYTES, PacketType
 
 _QUIET = 20_000_000  # ps
 
@@ -35,5 +35,5 @@ def play_simulated(point: Point) -> Played:
     frames = frames_by_type(network.line_counts())
     return Played(
         (times[sums].max() - times[began]) / 1000, (times[copies].max() - times[later]) / 1000,
-        {kind.name: frames.get(kind.name, 0) for kind in DATA},
+        {kind.name: frames.get(kind.name, 0) for kind in DATA}, frames[PacketType.HB.name],
     )  # fmt: skip

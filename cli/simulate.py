@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.simulate_step import report_steps
+from catchment.cli.simulate_step import draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
@@ -58,6 +59,9 @@ def simulate(
         Path | None,
         typer.Option(help="JSON for ui.perfetto.dev: what ran when; a step, or frame mode.", dir_okay=False),
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each run took.", dir_okay=False)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
@@ -70,20 +74,28 @@ def simulate(
         return
     if cluster is None:
         raise ControlPlaneError(f"{workload} needs a cluster: --cluster FILE, as sim/clusters/four-racks.yaml")
+    sweeps = sweep or []
+    if plot is not None:
+        from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
+
+        check_plot(plot, sweeps)
     if workload in STEPS:
         if mode not in (None, ModeName.FLOW):
             raise ControlPlaneError(f"{workload}: steps of training have no frames: use --mode flow, or leave it out")
         step = StepRequest.of(workload, cluster, settings or [], seed=seed)
-        report_steps(step.swept(sweep or []), processes, as_json=as_json, trace=trace)
+        report_steps(step.swept(sweeps), processes, as_json=as_json, trace=trace, plot=plot)
         return
     chosen = Mode(mode or ModeName.FRAME)
-    requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed=seed, mode=chosen)
+    requests = Request.all_of(workload, cluster, settings or [], sweeps, seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
         task = bar.add_task(f"simulate {workload}", total=1.0)
         try:
             outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share), trace)
         except OSError as error:
             raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
+    if plot is not None:
+        taken = [(dict(request.varied), 1e6 * fmean(outcome.rounds)) for request, outcome in outcomes]
+        draw(plot, f"{workload} on {cluster.name}", taken, "us a round")
     if as_json:
         print_json([{"settings": dict(request.varied), **asdict(outcome)} for request, outcome in outcomes])
         return

@@ -15,6 +15,7 @@ from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
     from catchment.sim.performance.steps.requests import StepRequest
+    from catchment.sim.performance.sweep_plot import Taken
 
 
 def simulate_step(
@@ -43,6 +44,9 @@ def simulate_step(
     ] = False,
     write_et: Annotated[Path | None, typer.Option(help="Folder that gets Chakra traces of the step.")] = None,
     trace: Annotated[Path | None, typer.Option(help="JSON for ui.perfetto.dev.", dir_okay=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each step took.", dir_okay=False)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of stragglers.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +59,10 @@ def simulate_step(
     from catchment.sim.performance.steps.transformer import Transformer  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
 
+    if plot is not None:
+        from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
+
+        check_plot(plot, sweep or [])
     step = Step(Transformer(layers, hidden, batch, sequence), micro_steps, group)
     request = StepRequest(
         system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed
@@ -63,7 +71,7 @@ def simulate_step(
     if sweep:
         if trace is not None or write_et is not None:
             raise ControlPlaneError("--trace and --write-et are of one step: no --sweep")
-        report_steps(requests, processes, as_json=as_json)
+        report_steps(requests, processes, as_json=as_json, plot=plot)
         return
     outcome, spans = request.run()
     try:
@@ -84,11 +92,22 @@ def simulate_step(
     )
 
 
-def report_steps(requests: Sequence[StepRequest], processes: int, *, as_json: bool, trace: Path | None = None) -> None:
-    """Run steps and print a line of each; `trace`: a file that gets what ran when in the only one.
+def report_steps(
+    requests: Sequence[StepRequest],
+    processes: int,
+    *,
+    as_json: bool,
+    trace: Path | None = None,
+    plot: Path | None = None,
+) -> None:
+    """Run steps and print a line of each.
+
+    Args:
+        trace: a file that gets what ran when in the only one.
+        plot: a file that gets a figure of a sweep.
 
     Raises:
-        ControlPlaneError: a step cannot be run, or the file cannot be written.
+        ControlPlaneError: a step cannot be run, or a file cannot be written.
     """
     from catchment.sim.performance.steps.requests import run_steps  # noqa: PLC0415  only these verbs need it
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
@@ -107,16 +126,34 @@ def report_steps(requests: Sequence[StepRequest], processes: int, *, as_json: bo
         with Progress(transient=True, disable=as_json) as bar:
             task = bar.add_task(f"simulate {first.system}", total=1.0)
             outcomes = run_steps(requests, processes, lambda share: bar.update(task, completed=share))
+    if plot is not None:
+        taken = [(one.varied, outcome.seconds) for one, outcome in outcomes]
+        draw(plot, f"{first.system} on {first.cluster.name}", taken, "s a step")
     if as_json:
         print_json([{"settings": dict(one.varied), **asdict(outcome)} for one, outcome in outcomes])
         return
     rows = [
         (", ".join(f"{key}={value}" for key, value in one.varied.items()) or one.system, str(outcome.ranks),
          *(f"{each:.4f}" for each in (outcome.seconds, outcome.computing, outcome.communicating)),
-         *(f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.utilisation, outcome.line)),
+         *(f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.straggler_cost, outcome.utilisation,
+                                                outcome.line)),
          f"{outcome.sent / 2**20:,.1f}")
         for one, outcome in outcomes
     ]  # fmt: skip
-    columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed", "GPUs used", "line used",
-               "sent, MiB")  # fmt: skip
+    columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed", "stragglers",
+               "GPUs used", "line used", "sent, MiB")  # fmt: skip
     print_table(f"{first.system} on {first.cluster}", columns, rows)
+
+
+def draw(path: Path, title: str, taken: Taken, what: str) -> None:
+    """Write a figure of a sweep.
+
+    Raises:
+        ControlPlaneError: the file cannot be written.
+    """
+    from catchment.sim.performance.sweep_plot import plot_sweep  # noqa: PLC0415  only with it matplotlib is needed
+
+    try:
+        plot_sweep(path, title, taken, what)
+    except OSError as error:
+        raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error

@@ -8,6 +8,23 @@ from numpy.typing import NDArray
 
 from catchment.sim.world import Faults
 
+def ring_of_blocks(
+    lines: Sequence[int],
+    hops: Sequence[tuple[Sequence[int], Sequence[int], int]],
+    chunk: int,
+    steps: int,
+    *,
+    latency: int,
+    pipeline: int,
+    push: int,
+    pull: int,
+    respond: int,
+    data_bytes: int,
+    head_bytes: int,
+    fifo_bytes: int,
+    window: int,
+) -> int: ...
+
 class Simulation:
     def __init__(self, seed: int) -> None: ...
     def add_line(self, *, byte: int, latency: int, queue_bytes: int, faults: Faults | None) -> int: ...

@@ -67,23 +67,26 @@ class Outcome:
     Attributes:
         rounds: each round's time, until the last host has the last byte in memory.
         exposed: the share of the time in which not even the slowest host computed.
+        utilisation: the share of the time in which hosts computed, on average.
         straggler_cost: the share of the time for which the slowest host computed longer than hosts do on average.
         record: of frame mode; None in flow mode.
     """
 
     rounds: tuple[float, ...]
     exposed: float
+    utilisation: float
     straggler_cost: float
     record: FrameRecord | None = None
 
     @classmethod
     def of(cls, took: Times, computing: Times, record: FrameRecord | None) -> Outcome:
         """The outcome of rounds that took so long (rounds,) while hosts computed so long (rounds, hosts), in ps."""
-        slowest = computing.max(axis=1)
+        slowest, mean = computing.max(axis=1), computing.mean(axis=1)
         return cls(
             tuple(float(each) / PICOS_PER_SECOND for each in took),
             float((took - slowest).clip(0).sum() / took.sum()),
-            float((slowest - computing.mean(axis=1)).sum() / took.sum()),
+            float(mean.sum() / took.sum()),
+            float((slowest - mean).sum() / took.sum()),
             record,
         )
 

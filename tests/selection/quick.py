@@ -25,6 +25,7 @@ FILES = (
     "p4src/test_protocol.py", "p4src/test_scenarios.py", "p4src/test_switch_model.py", "sim/golden/*",
     "sim/performance/*", "!sim/performance/test_performance_against_cosim.py",
     "!sim/performance/test_software_hosts.py", "!sim/performance/test_step_sweeps.py",
+    "!sim/performance/test_sweep_plots.py",
     "sim/training/*", "sim/world/*", "softswitch/compiler/*", "structure/*",
     "wire/test_glm_numbers.py", "wire/test_udp_frame.py",
 )  # fmt: skip

@@ -8,7 +8,10 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "ring_of_blocks.hpp"
 #include "sim/world/native/python_faults.hpp"
 #include "simulation.hpp"
 
@@ -121,9 +124,32 @@ Outlet outlet(std::uint32_t line, bool to_switch, std::uint32_t target) {
   return {line, (target & kSoftware) != 0 ? What::kAtProgram : What::kAtMember, target};
 }
 
+using Hops = std::vector<std::tuple<std::vector<std::uint32_t>, std::vector<std::uint32_t>, Picos>>;
+
+// The time of a ring whose hops are (lines forth, lines back, heartbeat).
+Picos ring_of_blocks(const RingTiming& timing, const std::vector<Picos>& lines, const Hops& hops,
+                     std::uint32_t chunk, std::uint32_t steps) {
+  RingOfBlocks ring(timing, lines);
+  for (const auto& [forth, back, heartbeat] : hops) ring.add_hop(forth, back, heartbeat);
+  const py::gil_scoped_release release;
+  return ring.run(chunk, steps);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_performance, module) {
+  module.def(
+      "ring_of_blocks",
+      [](const std::vector<Picos>& lines, const Hops& hops, std::uint32_t chunk,
+         std::uint32_t steps, Picos latency, Picos pipeline, Picos push, Picos pull, Picos respond,
+         Picos data_bytes, Picos head_bytes, Picos fifo_bytes, std::uint32_t window) {
+        const RingTiming timing{latency,    pipeline,   push,       pull,  respond,
+                                data_bytes, head_bytes, fifo_bytes, window};
+        return ring_of_blocks(timing, lines, hops, chunk, steps);
+      },
+      py::arg("lines"), py::arg("hops"), py::arg("chunk"), py::arg("steps"), py::kw_only(),
+      py::arg("latency"), py::arg("pipeline"), py::arg("push"), py::arg("pull"), py::arg("respond"),
+      py::arg("data_bytes"), py::arg("head_bytes"), py::arg("fifo_bytes"), py::arg("window"));
   py::class_<Simulation>(module, "Simulation")
       .def(py::init<std::uint64_t>(), py::arg("seed"))
       .def(

@@ -28,7 +28,8 @@ class StepOutcome:
         communicating: of the rank that communicates longest, hidden or not; waiting for others is in it.
         exposed: share of the step in which that slowest rank did not compute.
         ranks: that took part.
-        utilisation: share of the step in which a rank computed, on average; of the slowest where one stands for all.
+        utilisation: share of the step in which a rank computed, on average.
+        straggler_cost: share of the step for which that slowest rank computed longer than ranks do on average.
         sent: bytes that collectives send on the line of the host that sends most, headers left out.
         line: share of the step in which that host's line carries them, frames' headers left out.
     """
@@ -39,6 +40,7 @@ class StepOutcome:
     exposed: float
     ranks: int
     utilisation: float
+    straggler_cost: float
     sent: float
     line: float
 
@@ -65,11 +67,13 @@ def run_step(
     ranks = times.ranks if stands_for else len(traces)
     exposed = (seconds - computing) / seconds if seconds else 0.0
     communicating = _most(spans, Kind.COLLECTIVE, Kind.TRANSFER)
-    computed = sum(span.ended - span.began for span in spans if span.task.kind is Kind.COMPUTE)
-    utilisation = computed / seconds / len(traces) if seconds else 0.0
+    computed = sum(span.ended - span.began for span in spans if span.task.kind is Kind.COMPUTE) / len(traces)
+    if stands_for:
+        computed *= float(factors.mean() / factors.max())
+    utilisation, late = (computed / seconds, max(0.0, computing - computed) / seconds) if seconds else (0.0, 0.0)
     host, sent = _sent(cluster, traces, times, stands_for)
     line = sent * cluster.host_byte(host) / PICOS_PER_SECOND / seconds if seconds else 0.0
-    return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, sent, line), spans
+    return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, late, sent, line), spans
 
 
 def check_step(cluster: Cluster, allreduce: str) -> None:

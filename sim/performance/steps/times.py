@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.flow import FLOWS, FlowModel, on_wire
+from catchment.sim.performance.flow import FLOWS
+from catchment.sim.performance.flow_lines import FlowModel, on_wire
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.steps.graph import Collective
 from catchment.sim.performance.steps.ranks import rank_hosts

@@ -1,0 +1,94 @@
+"""The lines of a cluster as flow mode sees them, and how long messages take on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from catchment.controlplane.jobs.tree import Branch
+from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.max_min import Flow, Rates, completion_time
+from catchment.sim.performance.models import FRAME_OVERHEAD, PICOS_PER_SECOND, NicModel, frame_bytes
+from catchment.sim.world import GAP_BYTES
+
+GAP = 12
+"""Bytes between frames, behind a frame's last bit."""
+
+
+@dataclass(frozen=True)
+class FlowModel:
+    """The lines of a cluster, by number, and their rates.
+
+    Attributes:
+        byte: the time of a byte on each line, in ps.
+        up, down: host -> the line from it, and to it.
+        between: (switch, port) -> the line that leaves there.
+    """
+
+    cluster: Cluster
+    byte: tuple[int, ...]
+    up: dict[str, int]
+    down: dict[str, int]
+    between: dict[tuple[str, int], int]
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> FlowModel:
+        """The lines of a cluster."""
+        topology = cluster.topology
+        up = {name: at for at, name in enumerate(topology.hosts)}
+        down = {name: len(up) + at for at, name in enumerate(topology.hosts)}
+        ends = [end for link in topology.links for end in (link.a, link.b)]
+        between = {(end.switch, end.port): 2 * len(up) + at for at, end in enumerate(ends)}
+        of_hosts = [cluster.host_byte(name) for name in topology.hosts]
+        of_trunks = [cluster.trunk_byte(link) for link in topology.links for _ in (link.a, link.b)]
+        return cls(cluster, (*of_hosts, *of_hosts, *of_trunks), up, down, between)
+
+    @cached_property
+    def capacity(self) -> Rates:
+        """Bytes a second of each line."""
+        return PICOS_PER_SECOND / np.array(self.byte, float)
+
+    @property
+    def nic(self) -> NicModel:
+        """Of every host.
+
+        Raises:
+            PerformanceError: endpoints are software.
+        """
+        if not isinstance(self.cluster.nic, NicModel):
+            raise PerformanceError("flow mode knows no endpoints in software: use --mode frame")
+        return self.cluster.nic
+
+    def upwards(self, tree: Sequence[Branch], hosts: Sequence[str]) -> list[int]:
+        """The lines of a tree from these hosts to its top."""
+        lines = [self.up[host] for host in hosts]
+        return lines + [self.between[b.switch, b.up_port] for b in tree if b.parent and b.up_port is not None]
+
+    def downwards(self, tree: Sequence[Branch], hosts: Sequence[str]) -> list[int]:
+        """The lines of a tree from its top to these hosts."""
+        lines = [self.down[host] for host in hosts]
+        return lines + [self.between[b.parent.switch, b.parent.port] for b in tree if b.parent]
+
+    def latency(self, switches: int, payload: int, hosts: Sequence[str]) -> float:
+        """Seconds of a message's first frame through so many switches, NICs at both ends included.
+
+        Frames take as long on every line as on the slowest of these hosts'.
+        """
+        nic, links = self.nic, self.cluster.links
+        frame = (frame_bytes(payload) - GAP) * self.cluster.host_byte(*hosts)
+        way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
+        return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND
+
+    def seconds(self, flows: Sequence[Flow], latency: float, payload: int) -> float:
+        """The time of messages that begin together; the first frame of each is in the latency."""
+        first = frame_bytes(payload)
+        return latency + completion_time([Flow(f.lines, max(0.0, f.size - first)) for f in flows], self.capacity)
+
+
+def on_wire(size: int, payload: int) -> float:
+    """Bytes that a message takes on a line."""
+    return float(max(1, -(-size // payload)) * (payload + FRAME_OVERHEAD + GAP_BYTES))
