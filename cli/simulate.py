@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
@@ -13,19 +12,10 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.simulate_step import draw, report_steps
+from catchment.cli.simulate_step import ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
-
-
-class ModeName(StrEnum):
-    """What --mode takes."""
-
-    FRAME = "frame"
-    TRAIN = "train"
-    FOLD = "fold"
-    FLOW = "flow"
 
 
 def simulate(
@@ -80,9 +70,7 @@ def simulate(
 
         check_plot(plot, sweeps)
     if workload in STEPS:
-        if mode not in (None, ModeName.FLOW):
-            raise ControlPlaneError(f"{workload}: steps of training have no frames: use --mode flow, or leave it out")
-        step = StepRequest.of(workload, cluster, settings or [], seed=seed)
+        step = StepRequest.of(workload, cluster, settings or [], seed=seed, mode=Mode(mode or ModeName.FLOW))
         report_steps(step.swept(sweeps), processes, as_json=as_json, trace=trace, plot=plot)
         return
     chosen = Mode(mode or ModeName.FRAME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,15 @@ from catchment.controlplane.errors import ControlPlaneError
 if TYPE_CHECKING:
     from catchment.sim.performance.steps.requests import StepRequest
     from catchment.sim.performance.sweep_plot import Taken
+
+
+class ModeName(StrEnum):
+    """What --mode takes."""
+
+    FRAME = "frame"
+    TRAIN = "train"
+    FOLD = "fold"
+    FLOW = "flow"
 
 
 def simulate_step(
@@ -47,11 +57,12 @@ def simulate_step(
     plot: Annotated[
         Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each step took.", dir_okay=False)
     ] = None,
+    mode: Annotated[ModeName, typer.Option(help="How closely (docs/reference/simulate.md).")] = ModeName.FLOW,
     seed: Annotated[int, typer.Option(help="Of stragglers.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a step of training in flow mode (docs/reference/simulate.md)."""
-    from catchment.sim.performance.requests import pair  # noqa: PLC0415  only this verb needs these
+    """Simulate a step of training (docs/reference/simulate.md)."""
+    from catchment.sim.performance.requests import Mode, pair  # noqa: PLC0415  only this verb needs these
     from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
     from catchment.sim.performance.steps.generate import GENERATORS, Step  # noqa: PLC0415
     from catchment.sim.performance.steps.ranks import rank_count  # noqa: PLC0415
@@ -65,8 +76,9 @@ def simulate_step(
         check_plot(plot, sweep or [])
     step = Step(Transformer(layers, hidden, batch, sequence), micro_steps, group)
     request = StepRequest(
-        system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed
-    )
+        system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed,
+        mode=Mode(mode),
+    )  # fmt: skip
     requests = request.swept(sweep or [])
     if sweep:
         if trace is not None or write_et is not None:

@@ -143,7 +143,7 @@ def simulate(
         members = {member: told for network in networks for member, told in network.members.items()}
         write_timeline(timeline, workload.bars(times, members, workers))
     took = np.diff(times[[settled, *spans], 1]).astype(float)
-    return Outcome.of(took, computing, _record(networks, spent))
+    return Outcome.of(took, computing, frame_record(networks, spent))
 
 
 def check_trains(cluster: Cluster) -> None:
@@ -166,7 +166,7 @@ def simulate_folded(
     """
     outcome = simulate(kind, fold(kind, cluster), rounds, seed=seed, progress=progress, trains=True)
     record = outcome.record
-    if record is not None and not _alike(record):
+    if record is not None and not hosts_alike(record):
         raise PerformanceError(
             f"{record.dropped} frames were dropped and {record.resent} sent again, after a delay of each host's own: "
             "hosts do not behave alike, use --mode train"
@@ -183,12 +183,12 @@ def simulate_in_trains(
     except PerformanceError:
         folded = cluster
     outcome = simulate(kind, folded, rounds, seed=seed, progress=progress, trains=True)
-    if folded is cluster or outcome.record is None or _alike(outcome.record):
+    if folded is cluster or outcome.record is None or hosts_alike(outcome.record):
         return outcome
     return simulate(kind, cluster, rounds, seed=seed, progress=progress, trains=True)
 
 
-def _alike(record: FrameRecord) -> bool:
+def hosts_alike(record: FrameRecord) -> bool:
     """Whether nothing happened after a delay of each host's own."""
     return not record.resent and not record.dropped
 
@@ -209,7 +209,7 @@ def compute_times(cluster: Cluster, workers: Sequence[str], rounds: Rounds, seed
     return times
 
 
-def _record(networks: Sequence[Network], spent: float) -> FrameRecord:
+def frame_record(networks: Sequence[Network], spent: float) -> FrameRecord:
     """What was counted in a simulation that took so many seconds of processor time."""
     simulation = networks[0].simulation
     now = max(1, simulation.now)

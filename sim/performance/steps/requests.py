@@ -11,17 +11,22 @@ from pathlib import Path
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.requests import pair
+from catchment.sim.performance.folding import fold
+from catchment.sim.performance.requests import Mode, pair
+from catchment.sim.performance.run import Progress, hosts_alike
 from catchment.sim.performance.steps.chakra import read_traces
 from catchment.sim.performance.steps.execute import Span
+from catchment.sim.performance.steps.frames import check_frames
 from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Trace
 from catchment.sim.performance.steps.ranks import rank_count, rank_nodes
-from catchment.sim.performance.steps.run import StepOutcome, check_step, run_step
+from catchment.sim.performance.steps.run import StepOutcome, check_step, run_step, run_step_in_frames
 from catchment.sim.performance.steps.scaling import one_for_all
 
 ET = "et"
 """The system whose steps are traces."""
+_FOLDS = {"ddp": "allreduce", "luwu": "luwu"}
+"""Systems whose hosts all do the same -> the collective of which that is so."""
 _NUMBERS: dict[str, Callable[[Step, int], Step]] = {
     "layers": lambda step, number: replace(step, model=replace(step.model, layers=number)),
     "hidden": lambda step, number: replace(step, model=replace(step.model, hidden=number)),
@@ -52,15 +57,18 @@ class StepRequest:
     et: Path | None = None
     scale: bool = False
     seed: int = 1
+    mode: Mode = Mode.FLOW
 
     @classmethod
-    def of(cls, system: str, cluster: Path, settings: Sequence[str], *, seed: int = 1) -> StepRequest:
+    def of(
+        cls, system: str, cluster: Path, settings: Sequence[str], *, seed: int = 1, mode: Mode = Mode.FLOW
+    ) -> StepRequest:
         """The step of a system with settings KEY=VALUE: a step's numbers, `allreduce` and dotted keys of the cluster.
 
         Raises:
             PerformanceError: a key or a value that there is not.
         """
-        return cls(system, cluster, Step(), seed=seed)._with(dict(map(pair, settings)), reported={})
+        return cls(system, cluster, Step(), seed=seed, mode=mode)._with(dict(map(pair, settings)), reported={})
 
     def swept(self, sweeps: Sequence[str]) -> list[StepRequest]:
         """This one with each combination of `KEY=VALUE,VALUE,...`; each checked before anything runs.
@@ -72,7 +80,12 @@ class StepRequest:
         requests = [self._with(dict(varied)) for varied in itertools.product(*choices)]
         for request in requests:
             cluster = request.load()
-            check_step(cluster, request.allreduce)
+            if request.mode is Mode.FLOW:
+                check_step(cluster, request.allreduce)
+            else:
+                check_frames(cluster)
+            if request.mode is Mode.FOLD:
+                request.folded(cluster)
             request.traces(cluster)
         return requests
 
@@ -90,19 +103,57 @@ class StepRequest:
             raise PerformanceError("traces are simulated with `et --et FOLDER`")
         if self.et is not None:
             read = read_traces(self.et, [node.flops for node in rank_nodes(cluster)])
-            return [one_for_all(read)] if self.scale else read
+            if not self.scale:
+                return read
+            one = one_for_all(read)
+            return [one] if self.mode is Mode.FLOW else [replace(one, rank=rank) for rank in range(rank_count(cluster))]
         if self.scale:
             raise PerformanceError("--scale is for the traces of --et")
         if self.system not in GENERATORS:
             raise PerformanceError(f"no system {self.system!r}; there are {', '.join(GENERATORS)}, and {ET}")
-        # Where ranks differ, no one of them can stand for all.
-        ranks = range(1 if cluster.alike else rank_count(cluster))
+        # Where ranks differ, no one of them can stand for all; in frame mode hosts stand for others.
+        ranks = range(1 if cluster.alike and self.mode is Mode.FLOW else rank_count(cluster))
         return [GENERATORS[self.system](cluster, self.step, rank) for rank in ranks]
 
-    def run(self) -> tuple[StepOutcome, list[Span]]:
+    def run(self, progress: Progress | None = None) -> tuple[StepOutcome, list[Span]]:
         """Simulate it: what it gave, and what ran when."""
         cluster = self.load()
-        return run_step(cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed)
+        if self.mode is Mode.FLOW:
+            return run_step(cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed)
+        if self.mode is Mode.FRAME:
+            return self._in_frames(cluster, progress, trains=False)
+        try:
+            outcome, spans = self._in_frames(self.folded(cluster), progress, trains=True)
+        except PerformanceError:
+            if self.mode is Mode.FOLD:
+                raise
+            return self._in_frames(cluster, progress, trains=True)
+        if outcome.record is not None and not hosts_alike(outcome.record):
+            if self.mode is Mode.FOLD:
+                raise PerformanceError("frames were sent again, hosts do not behave alike: use --mode train")
+            return self._in_frames(cluster, progress, trains=True)
+        return replace(outcome, ranks=rank_count(cluster)), spans
+
+    def folded(self, cluster: Cluster) -> Cluster:
+        """The cluster with a few hosts that stand for all.
+
+        Raises:
+            PerformanceError: the step's hosts do not all do the same.
+        """
+        kind = _FOLDS.get(self.system)
+        if kind is None or self.allreduce != "allreduce":
+            raise PerformanceError(
+                f"hosts of {self.system} by {self.allreduce} do not all do the same; those of {', '.join(_FOLDS)} do, "
+                "with sums in switches: use --mode train, or flow"
+            )
+        return fold(kind, cluster)
+
+    def _in_frames(
+        self, cluster: Cluster, progress: Progress | None, *, trains: bool
+    ) -> tuple[StepOutcome, list[Span]]:
+        return run_step_in_frames(
+            cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed, trains=trains, progress=progress
+        )
 
     def _with(self, varied: Mapping[str, str], reported: Mapping[str, str] | None = None) -> StepRequest:
         shown = varied if reported is None else reported
@@ -135,7 +186,7 @@ def run_steps(
 ) -> list[tuple[StepRequest, StepOutcome]]:
     """Run them, several in so many processes; `progress` is told the share that is done."""
     if len(requests) == 1:
-        return [(requests[0], _outcome(requests[0]))]
+        return [(requests[0], requests[0].run(lambda done, of: progress(done / of))[0])]
     outcomes = []
     with ProcessPoolExecutor(min(processes, len(requests))) as pool:
         for outcome in pool.map(_outcome, requests):

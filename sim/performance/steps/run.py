@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import PICOS_PER_SECOND
-from catchment.sim.performance.run import check_flow
+from catchment.sim.performance.network import Network
+from catchment.sim.performance.run import FrameRecord, Progress, check_flow, frame_record
 from catchment.sim.performance.steps.execute import Span, execute
+from catchment.sim.performance.steps.frames import Planned, carry_out, check_frames
 from catchment.sim.performance.steps.graph import Kind, Trace
 from catchment.sim.performance.steps.ranks import rank_hosts
 from catchment.sim.performance.steps.times import CollectiveTimes
@@ -32,6 +35,7 @@ class StepOutcome:
         straggler_cost: share of the step for which that slowest rank computed longer than ranks do on average.
         sent: bytes that collectives send on the line of the host that sends most, headers left out.
         line: share of the step in which that host's line carries them, frames' headers left out.
+        record: of frame mode; None in flow mode.
     """
 
     seconds: float
@@ -43,6 +47,7 @@ class StepOutcome:
     straggler_cost: float
     sent: float
     line: float
+    record: FrameRecord | None = None
 
 
 def run_step(
@@ -56,24 +61,65 @@ def run_step(
     check_step(cluster, allreduce)
     times = CollectiveTimes(cluster, allreduce)
     stands_for = tuple(range(times.ranks)) if len(traces) == 1 else None
-    if len(traces) > times.ranks:
-        raise PerformanceError(f"{len(traces)} traces, and the cluster has {times.ranks} ranks")
-    factors = _factors(cluster, times.ranks, seed)
+    factors = _factors(cluster, traces, times.ranks, seed)
     # The host that stands for all is as slow as the slowest.
     slower = {trace.rank: float(factors.max() if stands_for else factors[trace.rank]) for trace in traces}
     spans = execute(traces, times.seconds, slower=slower, stands_for=stands_for)
+    outcome = _outcome(cluster, traces, times, stands_for, spans)
+    if stands_for:
+        mean = outcome.utilisation * float(factors.mean() / factors.max())
+        outcome = replace(outcome, utilisation=mean, straggler_cost=max(0.0, 1 - outcome.exposed - mean))
+    return outcome, spans
+
+
+def run_step_in_frames(
+    cluster: Cluster,
+    traces: Sequence[Trace],
+    *,
+    allreduce: str = "allreduce",
+    seed: int = 1,
+    trains: bool = False,
+    progress: Progress | None = None,
+) -> tuple[StepOutcome, list[Span]]:
+    """Carry out a step in frame mode, or with `trains` in train mode: every rank has a trace.
+
+    Raises:
+        PerformanceError: as of `run_step`, or a collective has no frames.
+    """
+    check_frames(cluster)
+    times = CollectiveTimes(cluster, allreduce)
+    factors = _factors(cluster, traces, times.ranks, seed)
+    slower = {trace.rank: float(factors[trace.rank]) for trace in traces}
+    everybody = tuple(sorted(trace.rank for trace in traces))
+    groups = {trace.rank: {"": everybody, **trace.groups} for trace in traces}
+    network = Network(cluster, seed=seed)
+    if trains:
+        network.simulation.carry_trains()
+    planned = Planned(times, execute(traces, times.seconds, slower=slower), groups, slower)
+    spent = process_time()
+    spans = carry_out(network, planned, seed, progress)
+    record = frame_record([network], process_time() - spent)
+    return replace(_outcome(cluster, traces, times, None, spans), record=record), spans
+
+
+def _outcome(
+    cluster: Cluster,
+    traces: Sequence[Trace],
+    times: CollectiveTimes,
+    stands_for: tuple[int, ...] | None,
+    spans: Sequence[Span],
+) -> StepOutcome:
+    """What the tasks of these ranks add up to."""
     seconds = max(span.ended for span in spans)
     computing = _most(spans, Kind.COMPUTE)
     ranks = times.ranks if stands_for else len(traces)
     exposed = (seconds - computing) / seconds if seconds else 0.0
     communicating = _most(spans, Kind.COLLECTIVE, Kind.TRANSFER)
     computed = sum(span.ended - span.began for span in spans if span.task.kind is Kind.COMPUTE) / len(traces)
-    if stands_for:
-        computed *= float(factors.mean() / factors.max())
     utilisation, late = (computed / seconds, max(0.0, computing - computed) / seconds) if seconds else (0.0, 0.0)
     host, sent = _sent(cluster, traces, times, stands_for)
     line = sent * cluster.host_byte(host) / PICOS_PER_SECOND / seconds if seconds else 0.0
-    return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, late, sent, line), spans
+    return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, late, sent, line)
 
 
 def check_step(cluster: Cluster, allreduce: str) -> None:
@@ -106,7 +152,9 @@ def _sent(
     return busiest, by_host[busiest]
 
 
-def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:
+def _factors(cluster: Cluster, traces: Sequence[Trace], ranks: int, seed: int) -> NDArray[np.float64]:
+    if len(traces) > ranks:
+        raise PerformanceError(f"{len(traces)} traces, and the cluster has {ranks} ranks")
     numbers = np.random.Generator(np.random.Philox(key=seed))
     straggle = cluster.node.straggle
     drawn = np.exp(straggle.sigma * numbers.standard_normal(ranks))

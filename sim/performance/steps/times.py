@@ -13,8 +13,8 @@ from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.steps.graph import Collective
 from catchment.sim.performance.steps.ranks import rank_hosts
 
-_HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.REDUCE_SCATTER_BLOCK)
-_TO_OR_FROM_ONE = (Collective.REDUCE, Collective.BROADCAST, Collective.GATHER, Collective.SCATTER)
+HALVES = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.REDUCE_SCATTER_BLOCK)
+TO_OR_FROM_ONE = (Collective.REDUCE, Collective.BROADCAST, Collective.GATHER, Collective.SCATTER)
 
 
 @dataclass(slots=True)
@@ -61,13 +61,16 @@ class CollectiveTimes:
             raise PerformanceError(f"rank {max(ranks)}: the cluster has {self.ranks}")
         inside = Counter(self._hosts[rank] for rank in ranks)
         nodes = list(inside)
-        passes = 2 if what is Collective.ALL_REDUCE else 1
-        local = max((passes * (count - 1) / count * size / self.cluster.node_of(name).scale_up
-                     for name, count in inside.items()), default=0.0)  # fmt: skip
-        if len(nodes) < 2 and what not in _TO_OR_FROM_ONE:
+        local = max((self.inside(what, name, count, size) for name, count in inside.items()), default=0.0)
+        if len(nodes) < 2 and what not in TO_OR_FROM_ONE:
             return local
         sharing = max((self.cluster.node_of(name).gpus / count for name, count in inside.items()), default=1.0)
         return local + self._between(what, nodes, max(1, round(size * sharing)))
+
+    def inside(self, what: Collective, host: str, count: int, size: int) -> float:
+        """The time that so many ranks of a node take among themselves."""
+        passes = 2 if what is Collective.ALL_REDUCE else 1
+        return passes * (count - 1) / count * size / self.cluster.node_of(host).scale_up
 
     def sent(self, what: Collective, ranks: tuple[int, ...], size: int) -> float:
         """Bytes that one of these collectives sends on the line of each node that it spans, headers left out.
@@ -92,9 +95,9 @@ class CollectiveTimes:
     def _between(self, what: Collective, nodes: list[str], size: int) -> float:
         if what in (Collective.ALL_REDUCE, Collective.BARRIER):
             return FLOWS[self.allreduce](self._model, nodes, size)
-        if what in _HALVES:
+        if what in HALVES:
             return FLOWS["ring"](self._model, nodes, size) / 2
-        if what in _TO_OR_FROM_ONE:
+        if what in TO_OR_FROM_ONE:
             return FLOWS["luwu"](self._model, nodes, size) / 2
         # All-to-all: each node's line carries all but its own part.
         payload = self.cluster.switch.vector_bytes
