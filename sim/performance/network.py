@@ -166,7 +166,7 @@ class Network:
     def _timers(self, shape: _Shape, hosts: Sequence[str]) -> Timers:
         """The timers of a NIC as the co-simulation sets them, for the slowest line of the stream's.
 
-        Where others are faster, a whole window may wait in front of that line: no timeout is shorter than that takes.
+        Where a host's is faster, a whole window may wait in front of that line: no timeout is shorter than that takes.
         """
         parents = {branch.switch: branch.parent for branch in shape.tree}
         depth = 0
@@ -182,7 +182,7 @@ class Network:
         frame = frame_bytes(shape.payload) * max(lines)
         way = (depth + 1) * (links.latency + frame) + depth * self.cluster.switch.pipeline
         least = self.cluster.nic.least_rto if isinstance(self.cluster.nic, NicModel) else 0
-        if min(lines) < max(lines):
+        if min(self.cluster.host_byte(host) for host in hosts) < max(lines):
             least = max(least, 2 * shape.window * frame)
         return Timers.of(frame=frame, way=way, slots=shape.slots, least_rto=least)
 

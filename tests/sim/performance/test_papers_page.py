@@ -32,7 +32,10 @@ def test_a_claim_that_is_out_of_its_tolerance_does_not_hold() -> None:
     assert not claim(2.21).holds and not claim(1.79).holds
 
 
-@pytest.mark.parametrize("table", [study.by_workers, study.by_oversubscription, study.by_slots])
+@pytest.mark.parametrize(
+    "table",
+    [study.by_workers, study.by_loss, study.by_oversubscription, study.by_slots, study.by_stragglers],
+)
 def test_the_pages_study_is_what_the_simulator_gives(table: object) -> None:
     assert callable(table)
     for row in table().rows:

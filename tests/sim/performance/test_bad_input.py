@@ -1,0 +1,120 @@
+"""What the command says of bad input, before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from catchment.cli import app
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.sim.performance.requests import STEPS
+from catchment.sim.performance.steps.chakra import write_traces
+from catchment.sim.performance.steps.execute import _Execution
+from catchment.sim.performance.steps.graph import Collective, Kind, Task, Trace
+from catchment.sim.performance.workload import Workload
+
+FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2, spines: 1}\n"
+TASKS = (
+    Task(1, "forward", Kind.COMPUTE, micros=10.0),
+    Task(2, "gradients", Kind.COLLECTIVE, collective=Collective.ALL_REDUCE, size=4096, after=(1,)),
+    Task(3, "optimizer", Kind.COMPUTE, micros=5.0, after=(2,)),
+)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> None:
+        raise AssertionError("something ran")
+
+    monkeypatch.setattr(Workload, "run", run)
+    monkeypatch.setattr(_Execution, "run", run)
+
+
+def refused(tmp_path: Path, text: str, says: str, *words: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ControlPlaneError, match=says):
+        CliRunner().invoke(app, [*words, "--cluster", str(path)], catch_exceptions=False)
+
+
+def cut(folder: Path) -> None:
+    path = folder / "step.2.et"
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def empty(folder: Path) -> None:
+    (folder / "step.2.et").write_bytes(b"")
+
+
+def missing(folder: Path) -> None:
+    (folder / "step.2.et").unlink()
+
+
+def tasks(*changed: Task) -> Callable[[Path], None]:
+    return lambda folder: write_traces(folder, "step", [Trace(2, changed)])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (cut, r"step\.2\.et: rank 2: the node at byte \d+, behind 2 \(gradients\) is cut"),
+        (empty, r"step\.2\.et: rank 2: the file is empty"),
+        (missing, "none of rank 2"),
+        (tasks(replace(TASKS[0], after=(3,)), *TASKS[1:]), r"rank 2: node 1 \(forward\) is in a cycle"),
+        (
+            tasks(TASKS[0], replace(TASKS[1], after=(7,))),
+            r"rank 2: node 2 \(gradients\) waits for node 7, which is not",
+        ),
+        (tasks(TASKS[0], replace(TASKS[1], group="odd")), r"rank 2: node 2 \(gradients\) is of group 'odd'"),
+    ],
+    ids=["cut", "empty", "missing", "cycle", "unknown node", "unknown group"],
+)
+@pytest.mark.parametrize("mode", ["flow", "train"])
+def test_a_trace(spoil: Callable[[Path], None], says: str, mode: str, tmp_path: Path) -> None:
+    folder = tmp_path / "et"
+    write_traces(folder, "step", [Trace(rank, TASKS) for rank in range(4)])
+    spoil(folder)
+    refused(tmp_path, FABRIC, says, "simulate-step", "et", "--et", str(folder), "--mode", mode)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (FABRIC + "links: {host: 100gbs}\n", "cluster.yaml:2: links.host: 'gbs' is no unit of a rate"),
+        (FABRIC + "links:\n  latency: 265MiB\n", "cluster.yaml:3: links.latency: 'MiB' is no unit of a time"),
+        (FABRIC + "switch: {queue: 7}\n", "cluster.yaml:2: switch.queue: '7' has no unit"),
+        ("fabric: {kind: rack-spine, racks: 2, per_rack: 4, spines: 0}\n", "cluster.yaml:1: fabric.spines: 0 is not"),
+        (
+            "fabric: {kind: rack-spine, racks: 2, per_rack: 100, spines: 1}\n",
+            "cluster.yaml:1: switch r0 has 100 members",
+        ),
+        ("fabric: {kind: rack-spine, racks: 99, per_rack: 4, spines: 1}\n", "cluster.yaml:1: switch s0 has 99 members"),
+        (FABRIC + "switch: {sram: 64KiB}\n", "cluster.yaml:2: switch.slots: 1024 slots of 64 lanes need 270336 bytes"),
+    ],
+)
+@pytest.mark.parametrize("workload", ["allreduce", "luwu", "nezha"])
+def test_a_cluster(text: str, says: str, workload: str, tmp_path: Path) -> None:
+    for kind in ("rack-spine,", "one-switch,"):
+        text = text.replace(kind, kind + (" optimizers: 1," if workload == "luwu" else ""))
+    rails = "rails: [{name: a}]\n" if workload == "nezha" else ""
+    refused(tmp_path, text + rails, re.escape(says), "simulate", workload)
+
+
+def test_slots_that_a_switch_has_no_room_for(tmp_path: Path) -> None:
+    says = "65536 slots of 64 lanes need 17301504 bytes of a switch's SRAM, 16252928 more than there are"
+    text = FABRIC + "switch: {sram: 1MiB}\n"
+    refused(tmp_path, text, f"cluster.yaml:1: {says}", "simulate", "allreduce", "--set", "slots=65536")
+
+
+@pytest.mark.parametrize("mode", ["flow", "train"])
+@pytest.mark.parametrize("system", [*STEPS, "luwu"])
+def test_a_model_that_does_not_fit_the_memory(system: str, mode: str, tmp_path: Path) -> None:
+    text = FABRIC.replace("racks:", "optimizers: 1, racks:") + "node: {memory: 100MiB}\n"
+    says = r"of 12\.9 billion parameters needs \d+\.\d GiB a GPU, \d+\.\d more than the `memory` of r0h0"
+    words = ["simulate-step", "luwu"] if system == "luwu" else ["simulate", system, "--set", "group=4"]
+    refused(tmp_path, text, says, *words, "--mode", mode)
