@@ -57,11 +57,10 @@ module backward
   wire may_begin = chunk != '0 || known_reg != 5'd0;
   wire wants     = running && (first ? may_begin : plane_reg != training.bits);
   wire issue     = wants && s_word_valid;
-  wire [4:0] planes_after = plane_reg + 5'(issue);
-  wire [2:0] pace_after   = pace_reg == 3'(Rows) ? pace_reg : pace_reg + 3'(pace_reg != 3'd0 || issue);
   wire paced      = batch_last || last_of_all;
-  wire last_plane = issue && planes_after == training.bits;
-  wire chunk_done = planes_after == training.bits && (!paced || pace_after == 3'(Rows));
+  wire pace_ends  = !paced || pace_reg >= 3'(Rows - 1);
+  wire last_plane = issue && plane_reg + 5'd1 == training.bits;
+  wire chunk_done = pace_ends && (last_plane || plane_reg == training.bits);
 
   assign s_word_ready = wants;
   assign busy         = running;
@@ -77,8 +76,10 @@ module backward
       pace_reg  <= '0;
       known_reg <= '0;
     end else begin
-      plane_reg <= chunk_done ? '0 : planes_after;
-      pace_reg  <= chunk_done && paced ? '0 : pace_after;
+      if (chunk_done) plane_reg <= '0;
+      else if (issue) plane_reg <= plane_reg + 5'd1;
+      if (chunk_done && paced) pace_reg <= '0;
+      else if (pace_reg != 3'(Rows) && (pace_reg != '0 || issue)) pace_reg <= pace_reg + 3'd1;
       known_reg <= known_reg + 5'(scales_entered) - 5'(issue && first && chunk == '0);
     end
   end

@@ -56,9 +56,9 @@ module forward
   wire may_begin = (!batch_first || credit_reg != '0) && (chunk != '0 || room_reg != '0);
   wire wants     = running && (!first || may_begin);
   wire issue     = wants && s_word_valid && replay_ready;
-  wire [4:0] planes_after = plane_reg + 5'(issue);
+  wire last_plane = plane_reg + 5'd1 == training.bits;
 
-  assign chunk_done   = planes_after == training.bits;
+  assign chunk_done   = issue && last_plane;
   assign s_word_ready = wants && replay_ready;
   assign replay_valid = wants && s_word_valid;
   assign busy         = running;
@@ -82,7 +82,7 @@ module forward
       credit_reg <= training.chunks;
       room_reg   <= ($clog2(SUMS) + 1)'(SUMS);
     end else begin
-      plane_reg  <= chunk_done ? '0 : planes_after;
+      if (issue) plane_reg <= last_plane ? '0 : plane_reg + 5'd1;
       credit_reg <= credit_reg - (ChunkIndexBits + 1)'(take_credit) + (ChunkIndexBits + 1)'(credit);
       room_reg   <= room_reg - ($clog2(SUMS) + 1)'(take_room) + ($clog2(SUMS) + 1)'(give_room);
     end
