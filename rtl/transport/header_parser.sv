@@ -62,14 +62,13 @@ module header_parser
     end
   end
 
-  // One's complement sum of all ten words.
-  wire [19:0] sum    = {2'd0, sum_reg[0]} + {2'd0, sum_reg[1]} + {2'd0, sum_reg[2]} + {4'd0, word_reg};
-  wire [16:0] folded = {1'b0, sum[15:0]} + {13'd0, sum[19:16]};
+  // The ten words' sum; its carries, at most nine, added to its low word make all ones: no other adder is needed to see that.
+  wire [19:0] sum = {2'd0, sum_reg[0]} + {2'd0, sum_reg[1]} + {2'd0, sum_reg[2]} + {4'd0, word_reg};
 
   assign header        = header_reg;
   assign ours          = ours_reg;
   assign plain         = plain_reg;
-  assign checksum_good = folded == 17'h0ffff || folded == 17'h1fffe;
+  assign checksum_good = &sum[15:4] && sum[3:0] == ~sum[19:16];
   assign ip_length     = ip_length_reg;
   assign udp_length    = udp_length_reg;
 
