@@ -20,7 +20,7 @@ app = typer.Typer(
     help="Several optimizer nodes in one training: measure them, plan, look at their common step.", no_args_is_help=True
 )
 
-GroupArgument = Annotated[Path, typer.Argument(metavar="GROUP", help="The folder in which the nodes agree on a step.")]
+GroupArgument = Annotated[Path, typer.Argument(metavar="GROUP", help="The folder in which all agree on a step.")]
 
 
 class ProxyCommandError(ControlPlaneError):
@@ -196,11 +196,20 @@ def _planned(profile: Path, layers: str, costs: tuple[float, float, float, float
 
 @app.command()
 def snapshot(group: GroupArgument, as_json: JsonOption = False) -> None:
-    """The last step that all optimizer nodes have on disk, and whose snapshot it is."""
+    """The last step that all optimizer nodes, or proxies with parameters, have on disk, and whose snapshot it is."""
     from catchment.host.optimizer.store.group_commit import GroupFolder  # noqa: PLC0415
+    from catchment.host.proxy.snapshots import SnapshotFolder  # noqa: PLC0415
 
     with _told():
-        record = GroupFolder(group).record()
+        kept = SnapshotFolder(group).record()
+        record = None if kept is not None else GroupFolder(group).record()
+    if kept is not None:
+        if as_json:
+            print_json({"step": kept.step, "proxies": kept.proxies, "crc32": kept.crc32})
+        else:
+            parts = [(f"{number}", f"step-{kept.step}/proxy-{number}") for number in range(kept.proxies)]
+            print_table(f"step {kept.step}", ("proxy", "its part"), parts)
+        return
     votes = [] if record is None else record.votes
     rows = [
         {"node": v.root, "store": v.store, "snapshot": v.snapshot, "generation": v.generation} for v in votes
@@ -219,7 +228,10 @@ def restore(
         list[str], typer.Option("--store", "-s", help="Devices of one node's store, by commas; repeat it for each.")
     ],
 ) -> None:
-    """Bring the stores of all optimizer nodes back to their common step; no data moves. End the nodes first."""
+    """Bring the stores of all optimizer nodes back to their common step; no data moves. End the nodes first.
+
+    Proxies with parameters need no such command: they begin with the last step that all have.
+    """
     from contextlib import ExitStack  # noqa: PLC0415
 
     from catchment.host.optimizer.store import Store  # noqa: PLC0415

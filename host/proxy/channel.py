@@ -28,11 +28,11 @@ class Kind(enum.IntEnum):
     HELLO = 1
     """Who has connected; the payload is JSON."""
     WELCOME = 2
-    """A proxy to a client: all clients are there and agree."""
+    """A proxy to a client: all clients are there and agree; `step` is the next one."""
     PART = 3
     """A client to a proxy: its shard of a step."""
     VALUE = 4
-    """A proxy to a client: the sum of a shard of a step."""
+    """A proxy to a client: the sum of a shard of a step, or the parameters that it makes."""
     READY = 5
     """A proxy to a leader: all parts of a shard that its clients push to it have come."""
     GO = 6
@@ -43,13 +43,17 @@ class Kind(enum.IntEnum):
     """The payload says why; nothing follows."""
     BYE = 9
     """A client has all that it wants; `step` is the first one in which it takes no part. Or a proxy has served."""
+    PARAMETERS = 10
+    """A shard's parameters before the first step: client 0 brings them, or a proxy gives them."""
 
 
 class Flag(enum.IntFlag):
-    """What PART, READY, GO and VALUE say of a shard."""
+    """What PART, READY, GO and VALUE say of a shard, and WELCOME of a proxy."""
 
     NOT_FINITE = 1
     """Some client's part has NaN or an infinity: so has the whole sum."""
+    EMPTY = 2
+    """The proxy has no parameters yet: client 0 has to bring them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Mapping, Sequence
+from typing import Any, final
 
 from catchment.host.proxy.channel import Channel, Flag, Kind, Message, connect
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
+from catchment.host.proxy.numbers import elements
 from catchment.host.proxy.sums import SumClient
 from catchment.host.proxy.tensors import TensorTable
 
@@ -23,13 +24,21 @@ class Client(SumClient):
         number: of this client.
         table: the same at all clients.
         routes: the proxy of each shard (default: every client has one proxy, `number` modulo their count).
+        parameters: by name, fp32: what proxies with a rule begin with, unless they have a snapshot; of client 0.
 
     Raises:
-        ProxyError: a proxy is not there, or clients differ.
+        ProxyError: a proxy is not there, clients differ, or proxies are at different steps.
     """
 
-    def __init__(self, group: ProxyGroup, number: int, table: TensorTable, routes: Sequence[int] | None = None) -> None:
-        super().__init__(number, group.clients, table, group.timeout)
+    def __init__(
+        self,
+        group: ProxyGroup,
+        number: int,
+        table: TensorTable,
+        routes: Sequence[int] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(number, group.clients, table, group.timeout, group.rule is not None)
         count = len(group.addresses)
         self._routes = tuple(routes) if routes is not None else (number % count,) * len(table.shards)
         self._outbox: queue.Queue[tuple[int, int, Flag] | None] = queue.Queue()
@@ -39,18 +48,59 @@ class Client(SumClient):
             for proxy, address in enumerate(group.addresses):
                 name = group.name(proxy)
                 self._channels.append(connect(address, name, group.secret, hello, group.timeout, self._look))
+            welcomes = [self._welcomed(channel) for channel in self._channels]
+        except ProxyError as error:
             for channel in self._channels:
-                message = channel.receive()
-                if message.kind is not Kind.WELCOME:
-                    raise ProxyError(f"{channel.peer} says {message.kind.name} before WELCOME")
-        except ProxyError:
-            for channel in self._channels:
+                channel.fail(str(error))
                 channel.shut()
+            raise
+        try:
+            self._begin(welcomes, parameters)
+        except ProxyError as error:
+            self._tell_others(error)
             raise
         for channel in self._channels:
             threading.Thread(target=self._receive, args=(channel,), daemon=True).start()
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
+        try:
+            for tensor in range(len(table.tensors)):
+                self.await_sum(tensor, None)  # proxies with a rule give the first parameters by themselves
+        except ProxyError:
+            self.close()
+            raise
+
+    def _begin(self, welcomes: Sequence[Message], parameters: Mapping[str, Any] | None) -> None:
+        """Take the step that the proxies are at; client 0 brings parameters where they have none."""
+        said = [(message.step, message.flags) for message in welcomes]
+        if len(set(said)) > 1:
+            steps = [f"{c.peer} is at step {step}" for c, (step, _) in zip(self._channels, said, strict=True)]
+            raise ProxyError(
+                f"{', '.join(steps)}: steps do not mix; give all proxies the one folder of their snapshots"
+            )
+        self._step, flags = said[0]
+        if not self._updated:
+            return
+        for tensor, shards in zip(self._tensors, self._table.shards_of, strict=True):
+            tensor.left = len(shards)
+        if not flags & Flag.EMPTY or self._number:
+            return
+        if parameters is None:
+            raise ProxyError("the proxies have no parameters yet: client 0 has to bring them")
+        for number, shard in enumerate(self._table.shards):
+            registered = self._table.tensors[shard.tensor]
+            if registered.name not in parameters:
+                raise ProxyError(f"client 0 brings no parameters of tensor {registered.name}")
+            part = self._part(elements(registered.name, parameters[registered.name], registered.numel), number)
+            for channel in self._channels:
+                channel.send(Message(Kind.PARAMETERS, number, size=part.nbytes), part)
+
+    @staticmethod
+    def _welcomed(channel: Channel) -> Message:
+        message = channel.receive()
+        if message.kind is not Kind.WELCOME:
+            raise ProxyError(f"{channel.peer} says {message.kind.name} before WELCOME")
+        return message
 
     def _submit(self, shard: int, flags: Flag) -> None:
         self._outbox.put((shard, self._step, flags))
@@ -88,11 +138,11 @@ class Client(SumClient):
         try:
             while True:
                 message = channel.receive()
-                if message.kind is not Kind.VALUE or message.shard >= len(self._table.shards):
+                if message.kind not in (Kind.VALUE, Kind.PARAMETERS) or message.shard >= len(self._table.shards):
                     raise ProxyError(f"{channel.peer} sends {message.kind.name} where a sum belongs")
                 number = self._table.shards[message.shard].tensor
                 tensor = self._tensors[number]
-                if message.step != tensor.step:
+                if message.kind is Kind.VALUE and message.step != tensor.step:
                     raise ProxyError(f"{channel.peer} sends a sum of step {message.step} in step {tensor.step}")
                 channel.into(self._part(tensor.total, message.shard))
                 self._arrived(message.shard, message.flags)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from catchment.host.proxy.errors import ProxyError
 
@@ -23,6 +24,10 @@ class ProxyGroup:
         sync: "ring" or "switch".
         groups: G, of sync cores: so many shards are summed at a time; odd ones go around the other way.
         timeout: seconds for which anybody waits for anybody else.
+        rule: `{"name": "adam" or "sgd", ...}`: proxies keep parameters, which every sum of gradients updates; None:
+            they give sums back.
+        snapshots: a folder that all proxies see, for snapshots of the parameters.
+        snapshot_every: steps between two of them.
     """
 
     addresses: tuple[str, ...]
@@ -31,6 +36,9 @@ class ProxyGroup:
     sync: str = "ring"
     groups: int = 1
     timeout: float = 60.0
+    rule: Mapping[str, Any] | None = None
+    snapshots: Path | None = None
+    snapshot_every: int = 0
 
     def __post_init__(self) -> None:
         if not self.addresses or len(set(self.addresses)) != len(self.addresses):
@@ -41,6 +49,12 @@ class ProxyGroup:
             raise ProxyError(f"a secret of {len(self.secret)} bytes: at least 16")
         if self.sync not in WAYS:
             raise ProxyError(f"proxies that synchronize by {self.sync!r}: {' or '.join(WAYS)}")
+        if (self.snapshots is None) != (self.snapshot_every == 0) or self.snapshot_every < 0:
+            raise ProxyError(
+                f"snapshots in {self.snapshots} every {self.snapshot_every} steps: give a folder and a positive number"
+            )
+        if self.snapshots is not None and self.rule is None:
+            raise ProxyError(f"snapshots in {self.snapshots} of proxies that keep no parameters: give them a rule")
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -51,7 +65,10 @@ class ProxyGroup:
         """
         try:
             facts = json.loads(path.read_text())
-            return cls(**{**facts, "addresses": tuple(facts["addresses"]), "secret": facts["secret"].encode()})
+            told = {**facts, "addresses": tuple(facts["addresses"]), "secret": facts["secret"].encode()}
+            if "snapshots" in facts:
+                told["snapshots"] = path.parent / facts["snapshots"]
+            return cls(**told)
         except OSError as error:
             raise ProxyError(f"{path}: {error.strerror}: write it as docs/explanation/proxies.md has it") from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:

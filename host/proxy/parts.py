@@ -27,12 +27,15 @@ class _Pending:
 class Parts:
     """Not for use by two threads at once."""
 
-    def __init__(self, clients: Sequence[frozenset[int]], lengths: Sequence[int], dtypes: Sequence[type]) -> None:
-        """Expect parts. By shard: the clients that push it to this proxy, its elements, their type."""
+    def __init__(
+        self, clients: Sequence[frozenset[int]], lengths: Sequence[int], dtypes: Sequence[type], first: int = 0
+    ) -> None:
+        """Expect parts from step `first` on. By shard: the clients that push it here, its elements, their type."""
         self._clients = clients
         self._lengths = lengths
         self._dtypes = dtypes
-        self._pending = [_Pending() for _ in clients]
+        self._pending = [_Pending(first) for _ in clients]
+        self._first = first
         self._next: dict[tuple[int, int], int] = {}
         self._ended: dict[int, int] = {}
 
@@ -47,7 +50,7 @@ class Parts:
             raise ProxyError(f"{who} pushes shard {shard} of a table that has {len(self._clients)}")
         if client not in self._clients[shard]:
             raise ProxyError(f"{who} pushes shard {shard} to a proxy that its routes do not name for it")
-        expected = self._next.get((shard, client), 0)
+        expected = self._next.get((shard, client), self._first)
         if step != expected:
             raise ProxyError(f"{who} pushes shard {shard} of step {step}: its step {expected} is next")
         array: Lanes = np.empty(self._lengths[shard], self._dtypes[shard])

@@ -12,10 +12,11 @@ import numpy as np
 
 from catchment.host.errors import EndpointError
 from catchment.host.proxy.assembly import Assembled, Assembly
-from catchment.host.proxy.channel import Channel, Kind, Message
+from catchment.host.proxy.channel import Channel, Flag, Kind, Message
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
 from catchment.host.proxy.leader import Go, Leader
+from catchment.host.proxy.parameters import Parameters
 from catchment.host.proxy.parts import Parts
 from catchment.host.proxy.ring import Lanes
 from catchment.host.proxy.synchronize import Alone, Finish, RingSynchronizer, SwitchSynchronizer, Synchronizer
@@ -58,6 +59,7 @@ class Proxy:
         self._bye: set[int] = set()
         self._found = Assembled()
         self._turns: list[Turns] = []
+        self._parameters: Parameters | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +72,8 @@ class Proxy:
             turns.end()
         for channel in self._found.channels():
             channel.shut()
+        if self._parameters is not None:
+            self._parameters.close()
 
     def run(self) -> None:
         """Serve until every client has said that it is done.
@@ -79,19 +83,15 @@ class Proxy:
         """
         found = self._found = self._assembly.gather()
         assert found.table is not None, "clients have brought it"
-        self._set_up(found.table)
-        threads = [
-            *(self._begun(self._serve, client, channel) for client, channel in found.clients.items()),
-            *(self._begun(self._hear, channel) for channel in found.peers.values()),
-        ]
-        for group in range(self._group.groups):
-            begun: queue.Queue[_Begun | None] = queue.Queue(WINDOW)
-            self._begun(self._begin_sums, group, begun)
-            self._begun(self._finish_sums, group, begun)
-        for shard in range(len(found.table.shards)):
-            self._ready_if_complete(shard)
-        for channel in found.clients.values():
-            self._tell(channel, Message(Kind.WELCOME))
+        try:
+            self._set_up(found.table)
+            self._welcome(found.table)
+        except ProxyError as error:
+            self._fail(error)
+        if self._failure is None:
+            threads = self._begin(found)
+        else:
+            threads = [self._begun(channel.drain) for channel in found.clients.values()]
         with self._ended:
             self._ended.wait_for(lambda: self._failure is not None or len(self._bye) == self._group.clients)
         if self._failure is None:
@@ -104,6 +104,21 @@ class Proxy:
             thread.join(_DRAIN / len(threads))
         raise self._failure
 
+    def _begin(self, found: Assembled) -> list[threading.Thread]:
+        """Begin to sum; gives the threads that receive."""
+        threads = [
+            *(self._begun(self._serve, client, channel) for client, channel in found.clients.items()),
+            *(self._begun(self._hear, channel) for channel in found.peers.values()),
+        ]
+        for group in range(self._group.groups):
+            begun: queue.Queue[_Begun | None] = queue.Queue(WINDOW)
+            self._begun(self._begin_sums, group, begun)
+            self._begun(self._finish_sums, group, begun)
+        for shard, clients in enumerate(self._clients):
+            if not clients:
+                self._ready_if_complete(shard)
+        return threads
+
     def _set_up(self, table: TensorTable) -> None:
         found, count = self._found, len(self._group.addresses)
         shards = range(len(table.shards))
@@ -114,7 +129,10 @@ class Proxy:
         dtypes: list[type] = [
             np.float32 if table.tensors[shard.tensor].exponent is None else np.int32 for shard in table.shards
         ]
-        self._parts = Parts(self._clients, [shard.stop - shard.start for shard in table.shards], dtypes)
+        if self._group.rule is not None:
+            self._parameters = Parameters(self._group, self._number, table, self._fail)
+        first = (self._parameters and self._parameters.first) or 0
+        self._parts = Parts(self._clients, [shard.stop - shard.start for shard in table.shards], dtypes, first)
         self._group_of = [table.group(shard, self._group.groups) for shard in shards]
         self._leaders = {
             group: Leader(count, WINDOW)
@@ -123,6 +141,28 @@ class Proxy:
         }
         self._turns = [Turns() for _ in range(self._group.groups)]
         self._synchronizers = [self._synchronizer(group) for group in range(self._group.groups)]
+
+    def _welcome(self, table: TensorTable) -> None:
+        """Let clients begin; with parameters they get those that the proxies have, or that client 0 brings."""
+        clients, parameters = self._found.clients, self._parameters
+        first = parameters.first if parameters is not None else None
+        flags = Flag.EMPTY if parameters is not None and first is None else Flag(0)
+        for channel in clients.values():
+            channel.send(Message(Kind.WELCOME, step=first or 0, flags=flags))
+        if parameters is None:
+            return
+        if flags:
+            with clients[0].ended_after(self._group.timeout):
+                for number, shard in enumerate(table.shards):
+                    if clients[0].receive().kind is not Kind.PARAMETERS:
+                        raise ProxyError(f"{clients[0].peer} brings no parameters, which the proxies do not have yet")
+                    values = np.empty(shard.stop - shard.start, np.float32)
+                    clients[0].into(values)
+                    parameters.begin(number, values)
+        for number in range(len(table.shards)):
+            weights = parameters.weights(number)
+            for client in self._clients[number]:
+                clients[client].send(Message(Kind.PARAMETERS, number, first or 0, size=weights.nbytes), weights)
 
     def _leader_of(self, group: int) -> int:
         return group % len(self._group.addresses)
@@ -233,10 +273,13 @@ class Proxy:
         while (sums := begun.get()) is not None:
             go, total, finish = sums
             finish()
+            flags = go.flags
+            if self._parameters is not None:
+                total, flags = self._parameters.update(go.shard, go.step, total, flags), 0
             for client in self._clients[go.shard]:
                 self._tell(
                     self._found.clients[client],
-                    Message(Kind.VALUE, go.shard, go.step, flags=go.flags, size=total.nbytes),
+                    Message(Kind.VALUE, go.shard, go.step, flags=flags, size=total.nbytes),
                     total,
                 )
             if group in self._leaders:

@@ -62,10 +62,16 @@ class SumClient(ABC):
     sums and errors are the same. Not for use by two threads at once.
     """
 
-    def __init__(self, number: int, clients: int, table: TensorTable, timeout: float) -> None:
-        """`number`: of this client. `timeout`: seconds for which it waits for a sum."""
+    def __init__(self, number: int, clients: int, table: TensorTable, timeout: float, updated: bool = False) -> None:
+        """`number`: of this client. `timeout`: seconds for which it waits for a sum.
+
+        `updated`: what comes back are parameters that the proxies have updated by the sum.
+        """
         self._number, self._clients, self._table, self._timeout = number, clients, table, timeout
-        self._tensors = [TensorStep(t.numel, np.float32 if t.exponent is None else np.int32) for t in table.tensors]
+        self._tensors = [
+            TensorStep(t.numel, np.float32 if updated or t.exponent is None else np.int32) for t in table.tensors
+        ]
+        self._updated = updated
         self._step = 0
         self._changed = threading.Condition()
         self._failure: ProxyError | None = None
@@ -95,7 +101,7 @@ class SumClient(ABC):
 
     @property
     def step(self) -> int:
-        """The step that is under way, from 0."""
+        """The step that is under way, from 0; of proxies that went on from a snapshot, from its step."""
         return self._step
 
     def push(self, name: str, gradient: Any) -> Handle:
@@ -129,12 +135,14 @@ class SumClient(ABC):
     def pull(self, name: str, out: Any) -> Handle:
         """The sum of the tensor's gradients of this step, which goes to `out` (fp32, C-contiguous) in `wait`.
 
+        Of proxies that keep parameters: the tensor's parameters after this step, or before it, if it was not pushed.
+
         Raises:
             ProxyError: the tensor is not registered, has another size, or was not pushed in this step.
         """
         number = self._table.number(name)
         elements(name, out, self._table.tensors[number].numel)
-        if self._tensors[number].step != self._step:
+        if self._tensors[number].step != self._step and not self._updated:
             raise ProxyError(f"tensor {name} was not pushed in step {self._step}: push it first")
         return Handle(self, number, out)
 
@@ -190,7 +198,7 @@ class SumClient(ABC):
         """Write a sum that has arrived, as fp32."""
         tensor, registered = self._tensors[number], self._table.tensors[number]
         target = elements(registered.name, out, registered.numel)
-        if registered.exponent is None:
+        if self._updated or registered.exponent is None:
             target[:] = tensor.total
         else:
             dequantized(tensor.total, registered.exponent, self._clients, target)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from catchment.host.torch.attachment import attach
     from catchment.host.torch.hooks import InNetwork, WorkerMemory
     from catchment.host.torch.partition import ModelLayer, layers_of, table_of
-    from catchment.host.torch.proxied import ProxiedGradients, gradient_table
+    from catchment.host.torch.proxied import ProxiedGradients, ProxiedParameters, gradient_table, parameters_of
 
 __getattr__ = _lazy_exports(
     __name__,
@@ -21,10 +21,12 @@ __getattr__ = _lazy_exports(
         "InNetwork": "hooks",
         "ModelLayer": "partition",
         "ProxiedGradients": "proxied",
+        "ProxiedParameters": "proxied",
         "WorkerMemory": "hooks",
         "attach": "attachment",
         "gradient_table": "proxied",
         "layers_of": "partition",
+        "parameters_of": "proxied",
         "table_of": "partition",
     },
 )
@@ -33,9 +35,11 @@ __all__ = [
     "InNetwork",
     "ModelLayer",
     "ProxiedGradients",
+    "ProxiedParameters",
     "WorkerMemory",
     "attach",
     "gradient_table",
     "layers_of",
+    "parameters_of",
     "table_of",
 ]

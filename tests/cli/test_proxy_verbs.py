@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from catchment.host.optimizer.store import Geometry, Precision, Store
 from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name
 from catchment.host.proxy import LinkCurve
 from catchment.host.proxy.profile_file import write_profile
+from catchment.host.proxy.snapshots import Part, SnapshotFolder
 
 
 def _json(*words: str) -> dict[str, object]:
@@ -72,6 +74,17 @@ def test_the_command_shows_a_groups_step_and_goes_back_to_it(tmp_path: Path) -> 
         assert store.state.trained == 3
     with pytest.raises(ControlPlaneError, match=r"stores of the optimizer nodes \[0\], the group has 2"):
         CliRunner().invoke(app, ["proxy", "restore", str(tmp_path / "group"), *places[:2]], catch_exceptions=False)
+
+
+def test_the_command_shows_the_step_of_proxies_with_parameters(tmp_path: Path) -> None:
+    values = [memoryview(b"0123"), memoryview(b"4567")]
+    part = Part(8, 77, (4, 4), zlib.crc32(b"01234567"))
+    SnapshotFolder(tmp_path).save(0, part, values, 2)
+    assert _json("proxy", "snapshot", str(tmp_path)) == {"step": None, "nodes": []}
+    SnapshotFolder(tmp_path).save(1, part, values, 2)
+    assert _json("proxy", "snapshot", str(tmp_path)) == {"step": 8, "proxies": 2, "crc32": part.crc32}
+    shown = CliRunner().invoke(app, ["proxy", "snapshot", str(tmp_path)], catch_exceptions=False)
+    assert "step-8/proxy-1" in shown.output
 
 
 def test_a_job_file_that_does_not_describe_the_host(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from catchment.host.durable_file import replace_file
 from catchment.host.optimizer.store.errors import StoreError
 from catchment.host.optimizer.store.store import Store
 
@@ -95,12 +95,12 @@ class GroupFolder:
             store.check_open()
             votes = self._path / _VOTES
             votes.mkdir(exist_ok=True)
-            _write(votes / f"{vote.step}.{vote.root}.json", json.dumps(asdict(vote)).encode())
+            replace_file(votes / f"{vote.step}.{vote.root}.json", [json.dumps(asdict(vote)).encode()])
             found = [self._vote(vote.step, root) for root in range(home.roots)]
             complete = [other for other in found if other is not None and other.plan == home.plan]
             record = self.record()
             if len(complete) == home.roots and (record is None or record.step < vote.step):
-                _write(self._path / _RECORD, _encoded(GroupRecord(vote.step, tuple(complete))))
+                replace_file(self._path / _RECORD, [_encoded(GroupRecord(vote.step, tuple(complete)))])
                 self._forget(lambda step, _root: step < vote.step)
 
     def begin(self, store: Store) -> None:
@@ -248,18 +248,3 @@ def _record_of(raw: bytes, path: Path) -> GroupRecord:
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise StoreError("the group's record is damaged", kind="corrupt", path=str(path), hint="restore it from a copy")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file by one with these bytes, all at once and for good."""
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

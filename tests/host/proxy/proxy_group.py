@@ -37,16 +37,22 @@ def run_group(
     *,
     routes: Sequence[Sequence[int] | None] = (),
     ports: Sequence[Sequence[Endpoint]] = (),
+    parameters: Mapping[str, Floats] | None = None,
+    told: Callable[[int, ProxyGroup], ProxyGroup] = lambda _, group: group,
 ) -> list[Any]:
-    """Start everybody; what `work` gives for each client, by number, or the first client's error."""
+    """Start everybody; what `work` gives for each client, by number, or the first client's error.
+
+    `parameters`: what client 0 brings. `told`: what a proxy is told of the group; clients are told the first proxy's.
+    """
 
     def proxy(number: int) -> None:
-        with Proxy(group, number, ports[number] if ports else ()) as one:
+        with Proxy(told(number, group), number, ports[number] if ports else ()) as one:
             one.run()
 
     def client(number: int) -> Any:
         own = table if isinstance(table, TensorTable) else table(number)
-        with Client(group, number, own, routes[number] if routes else None) as one:
+        brought = None if number else parameters
+        with Client(told(0, group), number, own, routes[number] if routes else None, brought) as one:
             return work(one, number)
 
     with ThreadPoolExecutor(len(group.addresses) + group.clients) as threads, ExitStack() as exits:

@@ -15,7 +15,7 @@ from torch import nn
 
 from catchment.host.collectives import Communicator, Fixed
 from catchment.host.proxy import Client, ProxyError, SumClient
-from catchment.host.torch import ProxiedGradients, gradient_table
+from catchment.host.torch import ProxiedGradients, ProxiedParameters, gradient_table, parameters_of
 from catchment.sim.lab.shm_lab import ShmLab
 
 WORKERS, STEPS, EXPONENT = 4, 3, 3
@@ -36,8 +36,10 @@ class Model(nn.Module):
         return self.body(x)
 
 
-def train(model: Model, seed: int, rank: int, average: Any) -> list[torch.Tensor]:
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+def train(
+    model: Model, seed: int, rank: int, average: Any, optimizer: torch.optim.Optimizer | None = None
+) -> list[torch.Tensor]:
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(STEPS):
         x = torch.randn(8, 6, generator=torch.Generator().manual_seed(seed + 1000 * step + rank))
         optimizer.zero_grad()
@@ -90,6 +92,34 @@ def _by_ranks(model: Model, member: Communicator, seed: int, rank: int) -> list[
             parameter.grad = grad
 
     return train(model, seed, rank, average)
+
+
+def test_proxies_that_keep_parameters_train_as_an_optimizer_node_does(rng: random.Random) -> None:
+    """All models begin with client 0's; torch's own SGD, from the same sums, is the same but for its rounding."""
+    seed = rng.randrange(1 << 20)
+    table = gradient_table(Model(seed), EXPONENT, shard_bytes=256)
+    models, plain = [Model(seed + rank) for rank in range(2)], [Model(seed) for _ in range(2)]
+
+    def kept(client: Client, rank: int) -> list[torch.Tensor]:
+        parameters = ProxiedParameters(models[rank], client)
+        for step in range(client.step, STEPS):
+            x = torch.randn(8, 6, generator=torch.Generator().manual_seed(seed + 1000 * step + rank))
+            (models[rank](x) - x[:, :3].square()).square().mean().backward()
+            parameters.wait()
+        return [parameter.detach() for parameter in models[rank].parameters()]
+
+    def summed(client: Client, rank: int) -> list[torch.Tensor]:
+        optimizer = torch.optim.SGD(plain[rank].parameters(), lr=0.05, momentum=0.9)
+        gradients = ProxiedGradients(plain[rank], client)
+        return train(plain[rank], seed, rank, gradients.wait, optimizer)
+
+    with group_of(2, 2, rule={"name": "sgd", "lr": 0.05}) as group:
+        by_proxies = run_group(group, table, kept, parameters=parameters_of(Model(seed)))
+    with group_of(2, 2) as group:
+        by_workers = run_group(group, table, summed)
+    for mine, other, own in zip(by_proxies[0], by_proxies[1], by_workers[0], strict=True):
+        assert torch.equal(mine, other)
+        torch.testing.assert_close(mine, own, rtol=1e-5, atol=1e-6)
 
 
 def test_another_models_table_is_refused() -> None:
