@@ -32,7 +32,7 @@ class Busy:
 
 
 def _ticks() -> tuple[int, int]:
-    """Of all processors since the machine started: at work, and in all."""
+    """Hundredths of a second of all processors since the machine started: at work, and in all."""
     user, nice, system, idle, waiting, *others = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9])
     worked = user + nice + system + sum(others)
     return worked, worked + idle + waiting

@@ -43,7 +43,7 @@ Arrays = Sequence[NDArray[np.float32]]
 
 @dataclass(slots=True)
 class Times:
-    """Of all-reduces of one size on one network: seconds, bits that a rank sent, how busy the processors were."""
+    """Seconds of all-reduces of one size on one network, bits that a rank sent, how busy the processors were."""
 
     took: list[float] = field(default_factory=list)
     sent: int = 0

@@ -47,19 +47,53 @@ def test_a_yield_in_time_changes_nothing(patience: Any) -> None:
     assert patience.next(11 * MS, 11 * MS) == SPIN
 
 
-@given(st.lists(st.tuples(st.integers(0, 2 * MS), st.integers(0, 60 * MS)), max_size=30), st.integers(0, 60 * US))
+def late(patience: Any, at: int) -> int:
+    """A late yield that ends at a time; how long the waiter then sleeps without spinning."""
+    patience.yielded(at - 501 * US, at)
+    slept = 0
+    while patience.next(at + slept, at + slept) == SLEEP:
+        slept += 10 * MS
+    return slept
+
+
+def test_who_spins_again_and_is_late_again_sleeps_for_longer_and_longer(patience: Any) -> None:
+    now, periods = 10 * MS, []
+    for _ in range(8):
+        periods.append(late(patience, now))
+        now += periods[-1] + 1 * MS
+    assert periods == [100 * MS * 2**n for n in (0, 1, 2, 3, 4, 5, 5, 5)]
+
+
+def test_who_has_spun_for_as_long_as_it_slept_sleeps_as_the_first_time(patience: Any) -> None:
+    at = 10 * MS
+    assert late(patience, at) == 100 * MS
+    assert late(patience, at := at + 199 * MS) == 200 * MS
+    assert late(patience, at := at + 399 * MS) == 400 * MS
+    assert late(patience, at + 800 * MS) == 100 * MS
+
+
+def test_late_yields_of_threads_that_began_together_count_once(patience: Any) -> None:
+    assert late(patience, 10 * MS) == 100 * MS
+    assert late(patience, 10 * MS + 1) == 100 * MS
+    assert late(patience, 60 * MS) == 100 * MS
+
+
+@given(st.lists(st.tuples(st.integers(0, 2 * MS), st.integers(0, 300 * MS)), max_size=30), st.integers(0, 60 * US))
 def test_a_waiter_sleeps_while_any_late_yield_is_recent(yields: list[tuple[int, int]], elapsed: int) -> None:
     patience = common.Patience(**TIMES)
-    now = 0
-    oversubscribed_until = 0
+    now = until = sleeps = 0
     for took, pause in yields:
         patience.yielded(now, now + took)
         now += took
         if took > TIMES["late_yield"]:
-            oversubscribed_until = now + TIMES["oversubscribed_for"]
+            if now >= until + sleeps:
+                sleeps = TIMES["oversubscribed_for"]
+            elif now >= until:
+                sleeps = min(2 * sleeps, 32 * TIMES["oversubscribed_for"])
+            until = now + sleeps
         now += pause
         expected = SPIN if elapsed < 2 * US else YIELD if elapsed < 50 * US else SLEEP
-        if now < oversubscribed_until:
+        if now < until:
             expected = SLEEP
         assert patience.next(now - elapsed, now) == expected
 

@@ -5,11 +5,14 @@
 // yields the processor between two looks, then it sleeps.  On an oversubscribed machine this fails:
 // a yield lasts the whole time slice of another thread, milliseconds, while the kernel runs a
 // thread that is woken at once.  A late yield is how a waiter notices, and for a while afterwards
-// it sleeps without spinning.
+// it sleeps without spinning.  One that spins again and soon has another late yield sleeps for
+// twice as long the next time: where many threads wait for each other, the late yield of one
+// holds all of them up.
 //
 // Nothing here reads a clock, sleeps or yields, but for the one function that says so.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 
 #include "catchment/common/clock.hpp"
@@ -24,8 +27,12 @@ struct PatienceSettings {
   Nanos spin;                // after the last find, until the waiter sleeps
   Nanos yield_after;         // of that time passes before the waiter begins to yield
   Nanos late_yield;          // a yield that took longer shows an oversubscribed machine
-  Nanos oversubscribed_for;  // so long the waiter sleeps without spinning
+  Nanos oversubscribed_for;  // so long the waiter sleeps without spinning, the first time
 };
+
+/// A machine that has been oversubscribed for long is tried again after so many times the first
+/// time at the latest.
+inline constexpr Nanos kMostTimes = 32;
 
 /// Less than a time slice of Linux, more than the work of a thread that waits itself.
 inline constexpr Nanos kLateYield = 500 * kMicrosecond;
@@ -71,9 +78,16 @@ class Patience {
 
   /// A waiter yielded at `before` and had the processor back at `after`.
   void yielded(Nanos before, Nanos after) {
-    if (after - before > settings_.late_yield) {
-      oversubscribed_until_.store(after + settings_.oversubscribed_for, std::memory_order_relaxed);
+    if (after - before <= settings_.late_yield) return;
+    const Nanos until = oversubscribed_until_.load(std::memory_order_relaxed);
+    Nanos sleeps = sleeps_for_.load(std::memory_order_relaxed);
+    if (after >= until + sleeps) {
+      sleeps = settings_.oversubscribed_for;
+    } else if (after >= until) {
+      sleeps = std::min(2 * sleeps, kMostTimes * settings_.oversubscribed_for);
     }
+    sleeps_for_.store(sleeps, std::memory_order_relaxed);
+    oversubscribed_until_.store(after + sleeps, std::memory_order_relaxed);
   }
 
   /// Yields, and notes how long that took.
@@ -85,6 +99,7 @@ class Patience {
  private:
   PatienceSettings settings_;
   std::atomic<Nanos> oversubscribed_until_{0};
+  std::atomic<Nanos> sleeps_for_{0};  // without spinning, since the last late yield
 };
 
 }  // namespace catchment
