@@ -1,7 +1,7 @@
 """`make bench-gloo-baselines`: the papers' baselines that a machine without GPUs can run, on gloo.
 
 FSDP2 for LuWu's breakdown of a step (Figure 2b), and data parallelism of a linear model for P4SGD's Figure 13. Two
-ranks on two cores, on the loopback interface: nothing limits the links, and communication takes what gloo's copying does.
+ranks on two cores, on the loopback interface: nothing limits the links: communication takes what gloo's copying does.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from catchment.host.torch.partition import layers_of
 from catchment.sim.training.model import Decoder, ModelShape, initialise, next_byte_loss
 
 SHAPE = ModelShape(layers=6, heads=8, hidden=256, sequence=128)
-_SEQUENCES = 4
-_STEPS, _WARM = 14, 4
+_SEQUENCES = 2
+_STEPS, _WARM = 10, 3
 _ITERATIONS, _WARM_ITERATIONS = 200, 40
 
 

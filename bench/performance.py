@@ -34,7 +34,7 @@ _AIM = 10.0
 _LOADS = ((64, 4 << 20), (1024, 1 << 20), (4096, 1 << 18))
 _PER_RACK = 32
 _SEED = 1
-"""Of the clusters on which modes are compared."""
+"""The seed of the clusters on which modes are compared."""
 
 
 def expected() -> dict[Point, Played]:
@@ -58,7 +58,7 @@ def red_rows(truth: dict[Point, Played]) -> list[Row]:
 
 
 def red_flow_rows() -> list[Row]:
-    """Of flow mode, likewise."""
+    """The rows of flow mode that do not hold, likewise."""
     return [row for row in flow_rows(_SEED) if not row.holds]
 
 

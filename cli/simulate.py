@@ -42,12 +42,12 @@ def simulate(
     ] = None,
     mode: Annotated[
         ModeName | None,
-        typer.Option(help="How closely (docs/reference/simulate.md); frame, or flow for steps.", show_default=False),
+        typer.Option(help="How closely (docs/reference/simulate.md); frame, and flow for steps.", show_default=False),
     ] = None,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     trace: Annotated[
         Path | None,
-        typer.Option(help="JSON for ui.perfetto.dev: what ran when; a step, or frame mode.", dir_okay=False),
+        typer.Option(help="JSON for ui.perfetto.dev: what ran when; of a step, or in frame mode.", dir_okay=False),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each run took.", dir_okay=False)

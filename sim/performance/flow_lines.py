@@ -54,7 +54,7 @@ class FlowModel:
 
     @property
     def nic(self) -> NicModel:
-        """Of every host.
+        """The NIC of every host.
 
         Raises:
             PerformanceError: endpoints are software.

@@ -28,7 +28,7 @@ _MOST = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
-    """From a host to the next.
+    """The way from a host to the next.
 
     Attributes:
         forth: lines of data, in order. `back`: of the heartbeats that answer.

@@ -18,7 +18,7 @@ _WIDE = 20
 """Values whose largest is so many times the smallest are on a logarithmic axis."""
 
 Taken = Sequence[tuple[Mapping[str, str], float]]
-"""Of each combination key -> value, in the order of the sweep's keys, and how long it took."""
+"""Combinations, key -> value in the order of the sweep's keys, and how long each took."""
 
 
 def check_plot(path: Path, sweeps: Sequence[str]) -> None:

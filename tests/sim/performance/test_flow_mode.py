@@ -77,8 +77,7 @@ def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: st
 
 
 def test_what_waits_in_front_of_slow_lines_holds_up_a_ring() -> None:
-    """At 200 Gb/s into 50 and behind that a host whose heartbeats go the same way: a fifth more than its slowest line
-    takes."""
+    """A ring with 200 Gb/s into 50, and heartbeats that go the same way, takes a fifth more than its slowest line."""
     rates = {"a0": 200, "a1": 50, "b0": 200, "b1": 100, "b2": 200, "b3": 200}
     topology = rack_spine(racks=[["a0", "a1"], ["b0", "b1", "b2", "b3"]], spines=1)
     hosts = {name: replace(host, rate=rates[name] * 10**9) for name, host in topology.hosts.items()}
