@@ -74,7 +74,9 @@ def traffic(
     kind: Annotated[
         str,
         typer.Option(
-            help="What an attacker does: spoofed, generation, stolen, flood, arp, malformed, switch or local.",
+            help=(
+                "What an attacker does: spoofed, generation, stolen, flood, arp, malformed, switch, local or keyless."
+            ),
             callback=_attack_kind,
         ),
     ] = "spoofed",
@@ -86,7 +88,8 @@ def traffic(
 
     Who gets sums or parameters checks every one: the workers of p4sgd and all-reduce jobs, the root of a LuWu job, and
     with `--stream parameters` its workers. An attacker tells which drop reason must have
-    counted how many of its frames; of kind local it is another program on a member's host, else a host outside the job.
+    counted how many of its frames; of kind local it is another program on a member's host, of kind keyless root there
+    without the key of a job with tags, else a host outside the job.
     """
     place = find_place(topology)
     if place.network is None:
@@ -140,10 +143,10 @@ def _description(role: Role, kind: str, job: str, host: str, described: Mapping[
     members: Mapping[str, Mapping[str, Any]] = described["members"]
     from catchment.sim.lab.traffic.attack_kind import AttackKind  # noqa: PLC0415  only this verb needs the lab
 
-    if role is Role.ATTACKER and kind == AttackKind.LOCAL:
+    if role is Role.ATTACKER and kind in (AttackKind.LOCAL, AttackKind.KEYLESS):
         if host not in members:
             raise TrafficError(
-                f"host {host} is not in job {job}, and a local attacker needs a member's: {', '.join(members)}"
+                f"host {host} is not in job {job}, and a {kind} attacker needs a member's: {', '.join(members)}"
             )
         return members[host]
     if role is Role.ATTACKER:

@@ -9,7 +9,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 12
+_ABI = 13
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -36,6 +36,7 @@ class Config(ctypes.Structure):
         ("switch_name", ctypes.c_char_p),
         ("way", ctypes.c_int32),
         ("packed", ctypes.c_int32),
+        ("key", ctypes.c_char_p),
     )
 
 
@@ -171,6 +172,7 @@ class Stats(ctypes.Structure):
             "retransmit_timeout_ns",
             "exponents_guessed",
             "exponents_missed",
+            "forged",
         )
     )
 

@@ -51,8 +51,8 @@ def config_of(
         raise wrong(f"a timeout of {timing.timeout} s", "give a positive number of seconds")
     if timing.absent is not None and not timing.absent > 0:
         raise wrong(f"a switch that may be absent for {timing.absent} s", "give a positive number of seconds, or None")
-    if stream.key:
-        raise wrong("a stream with tags", "collectives have none: make the job without --tags, or use its endpoints")
+    if stream.key and way:
+        raise wrong("a ring with tags", "no switch checks them there: make the job without --tags, or without the ring")
     if window is not None and not 1 <= window <= stream.slots:
         raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
     try:
@@ -80,6 +80,7 @@ def config_of(
         switch_name=switch_name.encode() or None,
         way=way,
         packed=stream.packed,
+        key=bytes.fromhex(stream.key) or None,
     )
 
 

@@ -228,7 +228,16 @@ class Machine:
         return self.begin(plan_job("allreduce", self.topology, workers=workers, allocator=self._allocator, **plan))
 
     def begin(self, job: JobPlan) -> JobPlan:
-        """Fill the switches' tables and start a job's members."""
+        """Fill the switches' tables and start a job's members.
+
+        Raises:
+            CosimError: the job has tags.
+        """
+        if job.tags:
+            raise CosimError(
+                f"job {job.name} has tags, and no NIC can make or check one at the rate of its link "
+                "(docs/explanation/tags.md): plan it without tags, or on hosts without NICs in RTL"
+            )
         for config in switch_configs(job, self.topology):
             write_config(config, self.programs[config.switch])
         for name in [*job.workers, *([job.root] if job.root else [])]:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from catchment.wire.generated.constants import HEADER_BYTES, TAG_BYTES, TAGGED_VERSION, Header, PacketType
+from catchment.wire.generated.constants import (
+    ETHERNET_BYTES,
+    HEADER_BYTES,
+    HEADER_OFFSET,
+    IPV4_BYTES,
+    TAG_BYTES,
+    TAGGED_VERSION,
+    UDP_BYTES,
+    VERSION,
+    Header,
+    PacketType,
+)
+from catchment.wire.udp_frame import internet_checksum
 
 _M64 = (1 << 64) - 1
 _PADDED_HEADER = 24
@@ -71,3 +83,28 @@ def opened(key: bytes, data: bytes) -> tuple[Header, bytes] | None:
     header, payload = Header.unpack(data), data[HEADER_BYTES:-TAG_BYTES]
     right = tag_of(key, header, payload).to_bytes(TAG_BYTES, "big")
     return (header, payload) if header.version == TAGGED_VERSION and data[-TAG_BYTES:] == right else None
+
+
+def signed_frame(frame: bytes, key: bytes, **changes: int) -> bytes:
+    """A whole Ethernet frame of a job, made again with a tag; `changes`: of our header, before it is signed."""
+    header = Header.unpack(frame, HEADER_OFFSET)._replace(**changes)
+    return _resized(frame[:HEADER_OFFSET] + tagged(key, header, frame[HEADER_OFFSET + HEADER_BYTES :]))
+
+
+def opened_frame(frame: bytes, key: bytes) -> bytes | None:
+    """A whole Ethernet frame as it was before `signed_frame`; None if its tag is not the right one."""
+    read = opened(key, frame[HEADER_OFFSET:])
+    if read is None:
+        return None
+    header, payload = read
+    return _resized(frame[:HEADER_OFFSET] + header._replace(version=VERSION).pack() + payload)
+
+
+def _resized(frame: bytes) -> bytes:
+    """A frame whose lengths and header checksum say how long it is; it has no UDP checksum."""
+    data, udp = bytearray(frame), ETHERNET_BYTES + IPV4_BYTES
+    data[16:18] = (len(data) - ETHERNET_BYTES).to_bytes(2, "big")
+    data[24:26] = b"\0\0"
+    data[24:26] = internet_checksum(bytes(data[ETHERNET_BYTES:udp])).to_bytes(2, "big")
+    data[udp + 4 : udp + UDP_BYTES] = (len(data) - udp).to_bytes(2, "big") + b"\0\0"
+    return bytes(data)

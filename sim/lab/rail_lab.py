@@ -34,6 +34,7 @@ def deployed(
     may_fail: bool = True,
     rings: Mapping[str, dict[str, Any]] | None = None,
     packed: bool = False,
+    tags: bool = False,
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """A job on the switch of each rail: what each host is told of the group. The jobs end with the context.
 
@@ -45,6 +46,7 @@ def deployed(
         may_fail: with what it takes for a rail to fail.
         rings: rails without a switch, by name: `lanes`, `rate` and perhaps `transport` of `ring_parts`.
         packed: vectors may have packed lanes, on every rail.
+        tags: frames carry tags, on every rail.
     """
     jobs = []
     rails = (*labs, *(rings or {}))
@@ -54,7 +56,7 @@ def deployed(
         if may_fail:
             labels |= labels_beside(rail, rails)
         for label, few in labels.items():
-            job = lab.allreduce(hosts, slots=few or slots, packed=packed, name=f"job{next(_numbers)}")
+            job = lab.allreduce(hosts, slots=few or slots, packed=packed, tags=tags, name=f"job{next(_numbers)}")
             jobs.append((lab, job))
             for host in hosts:
                 where = {"rail": rail, "rate": rate, "port": f"shm:{lab.path(host)}"}

@@ -31,7 +31,7 @@ def all_attacks(live: LiveJob, rng: random.Random) -> list[Attack]:
     plan = read_store(live.topology, live.controller.settings.folder).jobs[JOB]
     made: list[Attack] = []
     for kind, victim in itertools.product(AttackKind, ("w0", ROOT_HOST)):
-        if kind is not AttackKind.LOCAL:
+        if kind not in (AttackKind.LOCAL, AttackKind.KEYLESS):
             frames = attacks(kind, sender, plan.describe(victim), rng, live.topology.host(victim).mac)
             made += itertools.islice(frames, _FRAMES)
     rng.shuffle(made)

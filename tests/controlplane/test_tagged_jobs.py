@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from model_fabric import ModelFabric
-from scapy.layers.inet import IP, UDP
-from scapy.packet import Raw
 
 from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller import messages
-from catchment.controlplane.jobs import Allocator, JobError, JobGroup, JobPlan, JobRequest, plan_job
+from catchment.controlplane.deployment.records import JobRecord, JobState
+from catchment.controlplane.deployment.store import open_store
+from catchment.controlplane.jobs import Allocator, JobError, JobGroup, JobPlan, JobRequest, deploy, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Topology, TopologyError, racks, star
 from catchment.controlplane.topology.schema import read_topology
 from catchment.host import Stream
-from catchment.host.collectives import CollectiveError
 from catchment.host.membership import Description
 from catchment.sim.golden import tags
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.sim.lab.traffic.frames import Sender
-from catchment.wire.generated.constants import HEADER_BYTES, DropReason, Header
+from catchment.wire.generated.constants import DropReason
 from catchment.wire.generated.scapy_layers import Catchment
 
 PROGRAM = Path("luwu.p4")
@@ -122,21 +124,16 @@ def test_sums_through_a_tree_have_tags_all_the_way() -> None:
     assert sum(one.drops[DropReason.BAD_TAG] for one in fabric.switches.values()) == 3
 
 
-def vector(topology: Topology, job: JobPlan, worker: str, values: list[int], key: str | None = None) -> bytes:
-    """A worker's vector 0 with the job's tag, or with that of another key; without a tag for the key ""."""
+def vector(
+    topology: Topology, job: JobPlan, worker: str, values: list[int], key: str | None = None, *, seq: int = 0
+) -> bytes:
+    """A worker's vector with the job's tag, or with that of another key; without a tag for the key ""."""
     here = topology.host(worker)
-    stream = job.stream("gradients")
+    stream = job.streams[0]
     sender = Sender.of(job.describe(worker), here.mac, topology.switch(here.link.switch).mac)
-    frame = sender.vector(values, gen=stream.gen, seq=0)
+    frame = sender.vector(values, gen=stream.gen, seq=seq)
     frame[Catchment].wid = job.workers.index(worker)
-    if key == "":
-        return bytes(frame)
-    content = bytes(frame[Catchment])
-    made = tags.tagged(bytes.fromhex(key or stream.key), Header.unpack(content), content[HEADER_BYTES:])
-    frame[UDP].remove_payload()
-    for layer in (IP, UDP):
-        frame[layer].len = frame[layer].chksum = None
-    return bytes(frame / Raw(made))
+    return bytes(frame) if key == "" else tags.signed_frame(bytes(frame), bytes.fromhex(key or stream.key))
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +146,40 @@ def refused(lab: ShmLab) -> int:
     return lab.client.counter("drops", DropReason.BAD_TAG)[0].packets
 
 
-def test_collectives_refuse_a_job_with_tags(lab: ShmLab) -> None:
-    job = lab.allreduce(["w0", "w1"], slots=4, tags=True)
+def until_refused(lab: ShmLab, count: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while refused(lab) < count and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_ranks_of_a_job_that_is_attacked_get_right_sums(lab: ShmLab, rng: random.Random) -> None:
+    """Who has a rank's port, but no key, takes none of its slots; then the ranks sum, gather and broadcast."""
+    job = lab.allreduce(["w0", "w1", "opt"], slots=4, tags=True)
+    nines, before = [9] * LANES, refused(lab)
+    forged = [vector(lab.topology, job, "w0", nines, "", seq=seq) for seq in range(8)]
+    forged += [vector(lab.topology, job, "w0", nines, rng.randbytes(16).hex(), seq=seq) for seq in range(8)]
+    with lab.port("w0") as port:
+        port.send(forged)
+        until_refused(lab, before + len(forged))
+    parts = [np.array([rng.randrange(-(1 << 30), 1 << 30) for _ in range(500)], np.int32) for _ in job.workers]
+
+    def member(rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        with lab.communicator(job, job.workers[rank], timeout=PATIENCE) as ranks:
+            total, shared = np.zeros_like(parts[rank]), parts[rank].copy()
+            gathered = np.zeros(len(parts) * total.size, total.dtype)
+            works = [ranks.all_reduce(parts[rank], total), ranks.all_gather(parts[rank], gathered)]
+            for work in [*works, ranks.broadcast(shared, root=1)]:
+                work.wait(PATIENCE)
+            assert ranks.stats()["forged"] == 0
+            return total, gathered, shared
+
     try:
-        with pytest.raises(CollectiveError, match="make the job without --tags"):
-            lab.communicator(job, "w0")
+        with ThreadPoolExecutor(len(parts)) as pool:
+            for total, gathered, shared in pool.map(member, range(len(parts))):
+                np.testing.assert_array_equal(total, sum(parts))
+                np.testing.assert_array_equal(gathered, np.concatenate(parts))
+                np.testing.assert_array_equal(shared, parts[1])
+        assert refused(lab) == before + len(forged)
     finally:
         lab.remove(job)
 
@@ -168,6 +194,43 @@ def test_a_topology_file_says_which_switches_have_tags(tmp_path: Path) -> None:
     path.write_text(re.sub(r"( +)lanes: \d+.*", r"\g<0>\n\1tags: 1", text, count=1))
     with pytest.raises(TopologyError, match="tags"):
         read_topology(path)
+
+
+def test_no_error_and_no_log_shows_a_key(lab: ShmLab, caplog: pytest.LogCaptureFixture) -> None:
+    """What a switch refuses is named by its key fields; the entry's parameters are the secret."""
+    caplog.set_level(logging.DEBUG)
+    job = lab.luwu(["w0", "w1"], root="opt", slots=4, tags=True)
+    try:
+        entries = [entry for config in switch_configs(job, lab.topology) for entry in config.entries]
+        keyed = [entry for entry in entries if entry.table == "tags"]
+        with pytest.raises(SwitchError) as taken:
+            lab.client.insert(*keyed)
+        with pytest.raises(JobError) as deployed:
+            deploy(job, lab.topology, lab.fabric.clients)
+        with pytest.raises(SwitchError) as wrong:
+            lab.client.insert(replace(keyed[0], params={**keyed[0].params, "wid": 1 << 8}))
+        words = [str(taken.value), str(deployed.value), str(wrong.value), caplog.text, repr(job)]
+        assert str(keyed[0].match["gen"]) in words[0], "it says which entry"
+        for stream in job.streams:
+            secrets = {stream.key, *(text(half) for half in tags.halves(bytes.fromhex(stream.key))
+                                     for text in (str, hex))}  # fmt: skip
+            assert not [word for word in words for secret in secrets if secret.removeprefix("0x") in word]
+    finally:
+        lab.remove(job)
+
+
+def test_who_may_read_a_job_file(tmp_path: Path) -> None:
+    """It has the keys: the file, and what the database keeps beside it, are for their user alone."""
+    topology = tree()
+    with open_store(topology, tmp_path) as jobs:
+        group = JobRequest("job", "luwu", ["w0", "w2"], root="opt", tags=True).plan(topology, jobs.allocator)
+        jobs.put(JobRecord(group, JobState.UP))
+    with open_store(topology, tmp_path) as jobs:  # another reader keeps the log and the index of the database there
+        assert jobs.get("job").plans[0].streams == group.plans[0].streams
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        key = group.plans[0].streams[0].key.encode()
+        assert any(key in path.read_bytes() for path in files), "the key is in none: this test tests nothing"
+        assert all(path.stat().st_mode & 0o077 == 0 for path in files), files
 
 
 def test_attacks_on_a_job_that_runs(lab: ShmLab, rng: random.Random) -> None:
@@ -186,9 +249,7 @@ def test_attacks_on_a_job_that_runs(lab: ShmLab, rng: random.Random) -> None:
     before = refused(lab)
     with lab.port("w0") as port:
         port.send(attacks)
-        until = time.monotonic() + PATIENCE
-        while refused(lab) < before + len(attacks) and time.monotonic() < until:
-            time.sleep(0.01)
+        until_refused(lab, before + len(attacks))
     try:
         parts = [np.array([rng.randrange(-(1 << 30), 1 << 30) for _ in range(100)], np.int32) for _ in range(2)]
         total, weights, copies = np.zeros_like(parts[0]), rng.randbytes(3000), [bytearray(3000), bytearray(3000)]

@@ -27,7 +27,7 @@ hosts:
   opt: {{ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3}}
   out: {{ip: 10.0.0.4/24, mac: 02:00:00:00:00:04, link: s1:4}}
 """
-Network = Callable[[str], None]
+Network = Callable[..., None]
 
 
 @pytest.fixture
@@ -37,9 +37,11 @@ def network(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
     name = f"traffic-{os.getpid()}"
 
-    def up(program: str) -> None:
+    def up(program: str, *, tags: bool = False) -> None:
         path = tmp_path / "net.yaml"
         text = TOPOLOGY.format(name=name, program=ROOT / "p4src" / f"{program}.p4", target=target)
+        if tags:
+            text = text.replace("lanes: 8,", "lanes: 8, tags: true,")
         path.write_text(text.replace("defaults: {}\n", ""))
         catchment("net", "up", "-d", str(path))
 
@@ -127,6 +129,29 @@ def test_every_stream_of_luwu_has_players(network: Network, seed: int) -> None:
     assert "kind allreduce has no stream 'parameters'" in catchment(
         "traffic", "worker", "both", "--host", "w0", "--stream", "parameters", code=1
     )
+
+
+def test_members_of_a_job_with_tags_meet_while_one_s_host_attacks(network: Network, seed: int) -> None:
+    network("luwu", tags=True)
+    create = ("job", "create", "--slots", "8", "--workers", "w0,w1", "--root", "opt")
+    catchment(*create, "train", "--tags")
+    catchment(*create, "plain")
+    common = ("--count", "30", "--patience", "120", "--seed", str(seed))
+    keyless = ("attacker", "train", "--kind", "keyless", "--count", "40")
+    forged = outcome(traffic(*keyless, "--host", "w0"))
+    playing = [
+        traffic("root", "train", "--host", "opt", *common),
+        traffic("worker", "train", "--host", "w0", "--loss", "0.05", *common),
+        traffic("straggler", "train", "--host", "w1", "--skew", "0..0.02", *common),
+    ]
+    assert forged["expected_drops"] == {"BAD_TAG": 40}
+    root, *workers = map(outcome, playing)
+    assert (root["right"], root["wrong"], root["frames"]["forged"]) == (30, 0, 0)
+    assert [worker["acknowledged"] for worker in workers] == [30, 30]
+    assert drops()["BAD_TAG"] == 40
+    assert "needs a member's: w0, w1, opt" in catchment("traffic", *keyless, "--host", "out", code=1)
+    said = catchment("traffic", "attacker", "plain", "--kind", "keyless", "--host", "w0", code=1)
+    assert "the job has no tags" in said
 
 
 def test_workers_of_the_slots_check_every_sum(network: Network, seed: int) -> None:

@@ -12,6 +12,7 @@ from cluster import LOCAL, PATIENCE
 
 from catchment.host import AllReducer, Endpoint, EndpointError, Stream
 from catchment.host.collectives import CollectiveError, Communicator
+from catchment.host.collectives.opening import WAYS, Timing, config_of
 from catchment.sim.golden import tags
 from catchment.wire.generated.constants import HEADER_BYTES, Header, PacketType
 
@@ -65,6 +66,35 @@ def test_forged_sums_are_counted_and_change_nothing(rng: random.Random) -> None:
     np.testing.assert_array_equal(into, values)
 
 
+def test_forged_sums_of_a_rank_are_counted_and_change_nothing(rng: random.Random) -> None:
+    """The same for a communicator: of one rank, so that the sums are its own vectors."""
+    values = np.array([rng.randrange(-(1 << 31), 1 << 31) for _ in range(100)], np.int32)
+    result = np.zeros_like(values)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
+        switch.bind(("127.0.0.1", 0))
+        switch.settimeout(0.05)
+        with Communicator(STREAM, rank=0, local=LOCAL, switch=switch.getsockname(), timeout=PATIENCE) as rank:
+            work, sent = rank.all_reduce(values, result), 0
+            while not work.done():
+                try:
+                    data, address = switch.recvfrom(2048)
+                except TimeoutError:
+                    continue
+                read = tags.opened(KEY, data)
+                assert read is not None, data.hex()
+                header, payload = read
+                kind = PacketType.FA if header.type == PacketType.PA else PacketType.MH
+                answer = header._replace(type=kind)
+                if kind == PacketType.FA:
+                    for forged in forgeries(answer, payload):
+                        switch.sendto(forged, address)
+                        sent += 1
+                switch.sendto(tags.tagged(KEY, answer, payload), address)
+            work.wait(PATIENCE)
+            assert rank.stats()["forged"] == sent >= len(forgeries(Header(), b""))
+    np.testing.assert_array_equal(result, values)
+
+
 def test_a_key_is_not_shown_and_is_a_key() -> None:
     assert STREAM.key not in repr(STREAM)
     for wrong in ("00", "x" * 32, STREAM.key + "0", b"0" * 32, None):
@@ -78,8 +108,8 @@ def test_what_has_no_tags_takes_no_key() -> None:
     where = {"local": LOCAL, "switch": ("127.0.0.1", 9)}
     with pytest.raises(EndpointError, match=r"tags in a job on p4sgd\.p4"):
         AllReducer(stream=STREAM, wid=0, **where)
-    with pytest.raises(CollectiveError, match="a stream with tags"):
-        Communicator(stream=STREAM, rank=0, **where)
+    with pytest.raises(CollectiveError, match="a ring with tags"):
+        config_of(STREAM, rank=0, path=None, timing=Timing(1.0, 0.0, None), window=None, way=WAYS["tcp"], **where)
 
 
 def test_an_untagged_endpoint_refuses_tags_by_their_version() -> None:

@@ -23,17 +23,6 @@ LANES = 8
 REDUCE, ALLREDUCE, LEAF = 10, 0xFFFE, 30  # generations in the scenario's tables
 
 
-def with_tag(frame: bytes, key: bytes, **changes: int) -> bytes:
-    """A job's frame with its tag, and with the lengths and the checksum that go with it."""
-    header = Header.unpack(frame, HEADER_OFFSET)._replace(**changes)
-    data = bytearray(frame[:HEADER_OFFSET] + tags.tagged(key, header, frame[PAYLOAD_OFFSET:]))
-    for at in (16, 38):
-        data[at : at + 2] = (int.from_bytes(data[at : at + 2], "big") + 8 & 0xFFFF).to_bytes(2, "big")
-    data[24:26] = b"\0\0"
-    data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
-    return bytes(data)
-
-
 def key_all(tables: Tables, key: bytes, gens: set[int]) -> None:
     """Tags for every port of these streams; workers say an index that is not their row's."""
     for (gen, port), row in tables.jobs.items():
@@ -80,7 +69,7 @@ def mixed(rng: random.Random, model: SwitchCore, key: bytes, port: int, frame: b
         return port, frame
     said = model.tables.tags.get((Header.unpack(frame, HEADER_OFFSET).gen, port))
     wid = said.wid if said is not None and rng.random() < 0.95 else rng.randrange(256)
-    made = bytearray(with_tag(frame, key if rng.random() < 0.95 else rng.randbytes(16), wid=wid))
+    made = bytearray(tags.signed_frame(frame, key if rng.random() < 0.95 else rng.randbytes(16), wid=wid))
     if rng.random() < 0.1:
         made[rng.randrange(len(made))] ^= 1 << rng.randrange(8)
     if rng.random() < 0.05:
@@ -129,22 +118,22 @@ def ramp(start: int) -> list[int]:
 def test_attacks_change_no_sum_and_are_counted(switch: SwitchUnderAttack) -> None:
     """Everything right but the tag: forged, changed, of another job, without one, in another member's name."""
     key = switch.keys[REDUCE]
-    good = with_tag(vector_of(1, 5, ramp(1)), key)
+    good = tags.signed_frame(vector_of(1, 5, ramp(1)), key)
     forged = vector_of(1, 5, [9] * LANES)
     attacks = [
-        with_tag(forged, b"guessed by heart"),
-        with_tag(forged, switch.keys[ALLREDUCE]),
+        tags.signed_frame(forged, b"guessed by heart"),
+        tags.signed_frame(forged, switch.keys[ALLREDUCE]),
         forged,
-        with_tag(vector_of(1, 6, ramp(1)), key)[:-8] + good[-8:],
-        with_tag(vector_of(1, 5, ramp(2)), key)[:-8] + good[-8:],
-        with_tag(vector_of(1, 5, ramp(1)), key, wid=101),
+        tags.signed_frame(vector_of(1, 6, ramp(1)), key)[:-8] + good[-8:],
+        tags.signed_frame(vector_of(1, 5, ramp(2)), key)[:-8] + good[-8:],
+        tags.signed_frame(vector_of(1, 5, ramp(1)), key, wid=101),
     ]
     attacks += [bytes(b ^ (at == place) for at, b in enumerate(good)) for place in range(PAYLOAD_OFFSET, len(good))]
     for frame in attacks:
         assert switch.inject(1, frame) == []
     # Worker 1's own frame, right in every bit, at another port with that host's addresses.
     again = job_frame(Header.unpack(good, HEADER_OFFSET)._replace(version=1), good[PAYLOAD_OFFSET:-8], port=2)
-    assert switch.inject(2, with_tag(again, key)) == []
+    assert switch.inject(2, tags.signed_frame(again, key)) == []
     assert switch.drops() == {DropReason.BAD_TAG: len(attacks) + 1}
     assert switch.refused() == {(1, DropReason.BAD_TAG): len(attacks), (2, DropReason.BAD_TAG): 1}
     sum_of_three(switch, good)
@@ -153,14 +142,14 @@ def test_attacks_change_no_sum_and_are_counted(switch: SwitchUnderAttack) -> Non
 def test_replayed_frames_change_no_sum(switch: SwitchUnderAttack) -> None:
     """A vector that was recorded counts once; in its slot's next round and in the next epoch it is refused."""
     key = switch.keys[REDUCE]
-    good = with_tag(vector_of(1, 5, ramp(1)), key)
+    good = tags.signed_frame(vector_of(1, 5, ramp(1)), key)
     for _ in range(3):
         assert switch.inject(1, good) == []
     sum_of_three(switch, good)
-    switch.inject(2, with_tag(vector_of(2, 9, ramp(2)), key))  # the slot of 5, four later
+    switch.inject(2, tags.signed_frame(vector_of(2, 9, ramp(2)), key))  # the slot of 5, four later
     assert switch.inject(1, good) == []
     assert switch.drops() == {DropReason.OLD_SEQ: 1}
-    renewed = with_tag(vector_of(1, 5, ramp(1), gen=LEAF), key)
+    renewed = tags.signed_frame(vector_of(1, 5, ramp(1), gen=LEAF), key)
     assert switch.inject(1, renewed) == []
     assert switch.drops() == {DropReason.OLD_SEQ: 1, DropReason.BAD_TAG: 1}
 
@@ -169,8 +158,8 @@ def sum_of_three(switch: SwitchUnderAttack, first: bytes) -> None:
     """The sum of workers 1 to 3 at 5 is right, and so is its tag."""
     key = switch.keys[REDUCE]
     assert switch.inject(1, first) == []
-    assert switch.inject(2, with_tag(vector_of(2, 5, ramp(2)), key)) == []
-    [(port, frame)] = switch.inject(3, with_tag(vector_of(3, 5, ramp(3)), key))
+    assert switch.inject(2, tags.signed_frame(vector_of(2, 5, ramp(2)), key)) == []
+    [(port, frame)] = switch.inject(3, tags.signed_frame(vector_of(3, 5, ramp(3)), key))
     assert port == 4 and list(vector(frame, LANES)) == [6000 + lane * 21 for lane in range(LANES)]
     read = tags.opened(key, frame[HEADER_OFFSET:])
     assert read is not None and read[0].type == PacketType.FA
@@ -181,12 +170,12 @@ def test_heartbeats_and_what_a_leaf_passes_on(switch: SwitchUnderAttack) -> None
     """The root's heartbeat leaves as another type with a tag of its own; sums and parameters keep their tags."""
     beat = job_frame(Header(type=PacketType.HB, flags=Flag.ACKV, gen=REDUCE, ack=3, credit=7), port=4)
     assert switch.inject(4, beat) == []
-    for port, frame in switch.inject(4, with_tag(beat, switch.keys[REDUCE])):
+    for port, frame in switch.inject(4, tags.signed_frame(beat, switch.keys[REDUCE])):
         read = tags.opened(switch.keys[REDUCE], frame[HEADER_OFFSET:])
         assert port in (1, 2, 3) and read is not None
         assert (read[0].type, read[0].ack, read[0].credit) == (PacketType.MH, 3, 7)
     down = job_frame(Header(type=PacketType.FA, gen=LEAF, wid=3, lanes=LANES, seq=1), pack_values(ramp(4)), port=9)
-    left = switch.inject(9, with_tag(down, switch.keys[LEAF]))
+    left = switch.inject(9, tags.signed_frame(down, switch.keys[LEAF]))
     assert len(left) == 8
     for _, frame in left:
         read = tags.opened(switch.keys[LEAF], frame[HEADER_OFFSET:])
@@ -202,5 +191,5 @@ def test_streams_without_a_key_are_as_in_a_program_without_tags() -> None:
     frames = [(port, vector_of(port, seq, ramp(port))) for seq in range(4) for port in (1, 2, 3)]
     assert [plain.switch.inject(*one) for one in frames] == [able.switch.inject(*one) for one in frames]
     for target, reason in ((plain, DropReason.BAD_VERSION), (able, DropReason.BAD_TAG)):
-        assert target.switch.inject(1, with_tag(vector_of(1, 9, ramp(1)), bytes(16))) == []
+        assert target.switch.inject(1, tags.signed_frame(vector_of(1, 9, ramp(1)), bytes(16))) == []
         assert target.drops() == {reason: 1}

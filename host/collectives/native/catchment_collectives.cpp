@@ -88,6 +88,7 @@ void catchment_group_get_stats(const catchment_group* group, catchment_group_sta
     result->nonfinite += stats.nonfinite.get();
     result->socket_errors += stats.socket_errors.get();
     for (const Counter& counter : stats.rejects) result->rejected += counter.get();
+    result->forged += stats.rejects[static_cast<std::size_t>(Reject::kTag)].get();
     result->in_flight += stats.in_flight.get();
     result->held += stats.held.get();
     result->operations += stats.pull_latency.count.get();

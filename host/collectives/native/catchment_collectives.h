@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 12
+#define CATCHMENT_COLLECTIVES_ABI 13
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -69,6 +69,9 @@ enum catchment_way {
   CATCHMENT_MPTCP_RING = 2 /* Multipath TCP, where the kernel has it */
 };
 
+/* Of a key for tags. */
+enum { CATCHMENT_KEY_BYTES = 16 /* so many bytes it has */ };
+
 /* What a rank must know to take part in a job; the control plane's description of the job has it.
  * Zeros are no defaults unless they are said to be. */
 typedef struct catchment_group_config {
@@ -92,6 +95,7 @@ typedef struct catchment_group_config {
   const char* switch_name; /* for messages; NULL: its address alone */
   int32_t way;             /* catchment_way */
   int32_t packed;          /* 1: the job's stream may have packed lanes; 0: it has 32-bit lanes */
+  const uint8_t* key; /* CATCHMENT_KEY_BYTES, under which frames carry tags; NULL: they have none */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */
@@ -216,6 +220,7 @@ typedef struct catchment_group_stats {
   uint64_t retransmit_timeout_ns; /* after which a vector is sent again, now */
   uint64_t exponents_guessed;     /* operations whose data left on a guess of E */
   uint64_t exponents_missed;      /* and again, since it was wrong */
+  uint64_t forged;                /* of the rejected: without the right tag, in a job with tags */
 } catchment_group_stats;
 
 /* CATCHMENT_COLLECTIVES_ABI of the library: compare it before anything else is called. */

@@ -11,15 +11,15 @@
 
 namespace catchment::host {
 
-std::size_t longest_frame(const EngineConfig& config) {
-  return wire::kHeaderBytes + wire::kLaneBytes * config.stream.lanes;
+std::size_t longest_frame(std::uint32_t lanes) {
+  return wire::kHeaderBytes + std::size_t{wire::kLaneBytes} * lanes;
 }
 
 Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
     : config_(std::move(config)),
       layout_{.lanes = config_.stream.lanes, .ranks = config_.stream.workers, .rank = config_.rank},
       payload_bytes_(wire::kLaneBytes * config_.stream.lanes),
-      frame_bytes_(longest_frame(config_)),
+      frame_bytes_(longest_frame(config_.stream.lanes)),
       port_(std::move(port)),
       mask_(std::bit_ceil(config_.stream.slots) - 1),
       window_(config_.stream.base, config_.stream.window, config_.stream.slots),

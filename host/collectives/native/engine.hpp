@@ -203,6 +203,6 @@ class Engine {
 };
 
 // The longest frame of such a stream.
-std::size_t longest_frame(const EngineConfig& config);
+std::size_t longest_frame(std::uint32_t lanes);
 
 }  // namespace catchment::host

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hubs.hpp"
+#include "tagged_port.hpp"
 
 namespace catchment::host {
 namespace {
@@ -16,6 +17,12 @@ constexpr Nanos kFarewell = kSecond / 2;
 constexpr Nanos kFarewellEvery = 5 * kMillisecond;
 
 }  // namespace
+
+std::unique_ptr<Port> tagged(std::unique_ptr<Port> port, std::uint16_t gen,
+                             const std::optional<TagKey>& key, std::uint32_t lanes) {
+  if (!key) return port;
+  return with_tags(std::move(port), {{gen, *key}}, longest_frame(lanes));
+}
 
 Group::Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin)
     : hub_(std::make_shared<Hub>(nullptr, spin)),
@@ -37,7 +44,8 @@ Group::Group(EngineConfig config, const std::string& path, const UdpAddress& loc
     }
     auto share = std::make_unique<ShmShare>(hub.attachment(), gen, local, peer);
     ShmShare* const kept = share.get();
-    engine_ = std::make_unique<Engine>(std::move(config), std::move(share));
+    auto port = tagged(std::move(share), gen, config.stream.key, config.stream.lanes);
+    engine_ = std::make_unique<Engine>(std::move(config), std::move(port));
     hub.add(*engine_, kept);
   });
 }
@@ -138,7 +146,8 @@ bool Group::move(Way& from, Way& to) {
       if (&next != left.get()) leaving.emplace(*left);
       auto share = std::make_unique<ShmShare>(next.attachment(), to.gen, to.local, to.peer);
       ShmShare* const kept = share.get();
-      before = change(next, std::move(share), kept, to.gen);
+      auto port = tagged(std::move(share), to.gen, to.key, engine_->layout().lanes);
+      before = change(next, std::move(port), kept, to.gen);
       if (!from.path.empty()) before.reset();  // while nobody turns the attachment that it is of
     };
     if (!Hubs::join_present(to.path, enter)) return false;

@@ -12,15 +12,21 @@
 
 namespace catchment::host {
 
-// A switch that knows a stream, as generation `gen`, and how to reach it: by the shared-memory port
-// at `path`, or, where that is empty, by `port`, which is here while it is not in use.
+// A switch that knows a stream, as generation `gen` with tags under `key`, and how to reach it: by
+// the shared-memory port at `path`, or, where that is empty, by `port`, which is here while it is
+// not in use and sees to the tags itself.
 struct Way {
   std::uint16_t gen = 0;
+  std::optional<TagKey> key;
   std::string path;
   UdpAddress local;
   UdpAddress peer;
   std::unique_ptr<Port> port;
 };
+
+// `port` with tags under `key`, if there is one, for the frames of a stream.
+std::unique_ptr<Port> tagged(std::unique_ptr<Port> port, std::uint16_t gen,
+                             const std::optional<TagKey>& key, std::uint32_t lanes);
 
 class Group {
  public:

@@ -25,6 +25,12 @@ UdpAddress peer_of(const catchment_group_config& config) {
   return {config.switch_ip, config.switch_port};
 }
 
+std::optional<TagKey> key_of(const catchment_group_config& config) {
+  if (config.key == nullptr) return std::nullopt;
+  return tag_key(
+      std::span<const std::uint8_t, CATCHMENT_KEY_BYTES>(config.key, CATCHMENT_KEY_BYTES));
+}
+
 EngineConfig engine_of(const catchment_group_config& config) {
   EngineConfig engine;
   const UdpAddress peer = peer_of(config);
@@ -35,7 +41,8 @@ EngineConfig engine_of(const catchment_group_config& config) {
                    .window = config.window == 0 ? config.slots : config.window,
                    .base = config.base_seq,
                    .lanes = config.lanes,
-                   .packed = config.packed != 0};
+                   .packed = config.packed != 0,
+                   .key = key_of(config)};
   engine.rank = config.rank;
   engine.peer = "at " + (config.shm_path != nullptr ? std::string(config.shm_path)
                                                     : peer.host + ":" + std::to_string(peer.port));
@@ -59,10 +66,12 @@ EngineConfig control_of(const catchment_group_config& config, std::shared_ptr<ra
 std::pair<std::unique_ptr<Port>, std::uint16_t> own_port(const catchment_group_config& config,
                                                          const EngineConfig& engine) {
   if (config.way == CATCHMENT_SWITCH) {
-    auto port = std::make_unique<UdpPort>(local_of(config), peer_of(config), longest_frame(engine),
-                                          engine.stream.window);
+    const std::size_t longest =
+        longest_frame(config.lanes) + (config.key == nullptr ? 0 : wire::kTagBytes);
+    auto port =
+        std::make_unique<UdpPort>(local_of(config), peer_of(config), longest, engine.stream.window);
     const std::uint16_t bound = port->local().port;
-    return {std::move(port), bound};
+    return {tagged(std::move(port), engine.stream.gen, engine.stream.key, config.lanes), bound};
   }
   const auto transport =
       config.way == CATCHMENT_MPTCP_RING ? ring::Transport::kMptcp : ring::Transport::kTcp;
@@ -82,6 +91,7 @@ std::vector<Way> ways_of(const catchment_rail& rail, std::size_t count, std::siz
   for (std::size_t at = 0; at < count; ++at) {
     const catchment_group_config& config = at == own ? rail.config : rail.spares[at];
     Way way{.gen = static_cast<std::uint16_t>(config.gen),
+            .key = key_of(config),
             .path = config.shm_path == nullptr ? "" : config.shm_path,
             .local = local_of(config),
             .peer = peer_of(config),
@@ -159,6 +169,9 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
     if (signature_lanes(config.lanes, config.ranks) < kLeastSignatureLanes) {
       return std::to_string(config.lanes) + " lanes are too few for " +
              std::to_string(config.ranks) + " ranks: two for each are needed";
+    }
+    if (config.way != CATCHMENT_SWITCH && config.key != nullptr) {
+      return std::string(rail.name) + " is a ring, where no switch checks tags";
     }
     if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes ||
         config.slots != first.slots || config.packed != first.packed) {

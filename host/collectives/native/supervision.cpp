@@ -28,6 +28,7 @@ std::string seconds(Nanos duration) {
 
 void Engine::supervise(Nanos now) {
   stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_->foreign());
+  stats_.rejects[static_cast<std::size_t>(Reject::kTag)].set(port_->forged());
   stats_.socket_errors.set(port_->errors());
   if (failure_ || pending_.empty()) return;
   if (now - supervised_at_ > kPause) {

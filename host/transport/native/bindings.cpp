@@ -177,9 +177,7 @@ std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   const std::size_t longest = longest_frame(config);
   OpenPort open =
       open_port(fields, longest + (keys.empty() ? 0 : wire::kTagBytes), largest_window(config));
-  if (!keys.empty()) {
-    open.port = std::make_unique<TaggedPort>(std::move(open.port), keys, longest);
-  }
+  open.port = with_tags(std::move(open.port), keys, longest);
   return as_os_error([&] {
     return std::make_unique<BoundEndpoint>(std::move(config), std::move(open.port),
                                            std::move(open.local));

@@ -79,4 +79,11 @@ std::span<const std::span<const std::uint8_t>> TaggedPort::receive() {
   return frames_;
 }
 
+std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port,
+                                std::vector<std::pair<std::uint16_t, TagKey>> keys,
+                                std::size_t frame_bytes) {
+  if (keys.empty()) return port;
+  return std::make_unique<TaggedPort>(std::move(port), std::move(keys), frame_bytes);
+}
+
 }  // namespace catchment::host

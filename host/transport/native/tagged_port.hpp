@@ -55,4 +55,9 @@ class TaggedPort final : public Port {
   std::uint64_t forged_ = 0;
 };
 
+// `port` itself where there are no keys; otherwise it needs room for a tag behind each frame.
+std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port,
+                                std::vector<std::pair<std::uint16_t, TagKey>> keys,
+                                std::size_t frame_bytes);
+
 }  // namespace catchment::host

@@ -18,6 +18,7 @@ class AttackKind(StrEnum):
         MALFORMED: frames that are wrong in themselves.
         SWITCH: sums, parameters and heartbeats straight to a member, in the switch's name.
         LOCAL: good frames of the job from another program on a member's host, through an ordinary UDP socket.
+        KEYLESS: good frames in a member's own name from its host, by who has root's rights there but not the job's key.
     """
 
     SPOOFED = "spoofed"
@@ -28,3 +29,4 @@ class AttackKind(StrEnum):
     MALFORMED = "malformed"
     SWITCH = "switch"
     LOCAL = "local"
+    KEYLESS = "keyless"

@@ -54,7 +54,7 @@ def malformed(sender: Sender, gen: int, lanes: int, rng: random.Random) -> Itera
             fresh[IP].chksum = None
         return bytes(fresh)
 
-    yield Attack("version 2", bytes(vector(version=2)), DropReason.BAD_VERSION)
+    yield Attack("version 3", bytes(vector(version=3)), DropReason.BAD_VERSION)
     yield Attack("version 0", bytes(vector(version=0)), DropReason.BAD_VERSION)
     for kind in (0, PacketType.ACK, PacketType.CNF, 9, 15):
         yield Attack(f"type {int(kind)}", bytes(sender.frame(type=int(kind), gen=gen)), DropReason.BAD_TYPE)

@@ -12,12 +12,14 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
+from catchment.sim.golden.tags import signed_frame
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.attacker import Attack, malformed
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.rounds import SLOTS_KIND, stream_of
 from catchment.wire.generated.constants import (
     HEADER_OFFSET,
+    TAGGED_VERSION,
     UDP_PORT,
     DropReason,
     Flag,
@@ -33,19 +35,24 @@ _SEQUENCE = 0xFFFF_FFFF
 def attacks(
     kind: AttackKind, sender: Sender, description: Mapping[str, Any], rng: random.Random, victim_mac: str = _BROADCAST
 ) -> Iterator[Attack]:
-    """Frames of a kind without end; the attacker's port is not in the job, except that a local one is on a member's.
+    """Frames of a kind without end; the attacker's port is not in the job, but those of LOCAL and KEYLESS are members'.
 
     Args:
         kind: which.
-        sender: own addresses; of a local attacker, those of its own socket.
+        sender: own addresses; of a local attacker, those of its own socket; of a keyless one, the member's.
         description: what the job tells the member that is attacked.
         rng: makes the values.
         victim_mac: hardware address of the member that is attacked in the switch's name.
+
+    Raises:
+        ValueError: KEYLESS in a job without tags.
     """
     if kind is AttackKind.SWITCH:
         yield from impersonations(sender, description, rng, victim_mac)
     if kind is AttackKind.LOCAL:
         yield from local_frames(sender, description, rng)
+    if kind is AttackKind.KEYLESS:
+        yield from keyless_frames(sender, description, rng)
     stream = stream_of(description)
     disguised = replace(sender, ip=description["local"][0], port=description["local"][1], mac="02:00:00:00:00:01")
     while True:
@@ -60,7 +67,7 @@ def attacks(
             yield Attack(f"generation {old}", _vector(disguised, description, old, rng), DropReason.UNKNOWN_JOB)
         elif kind is AttackKind.FLOOD:
             noise = Raw(rng.randbytes(rng.randrange(0, 400)))
-            frame = sender.frame(noise, version=rng.randrange(2, 16), gen=stream["gen"])
+            frame = sender.frame(noise, version=rng.randrange(TAGGED_VERSION + 1, 16), gen=stream["gen"])
             yield Attack("noise of another version", bytes(frame), DropReason.BAD_VERSION)
         elif kind is AttackKind.ARP:
             yield Attack("the switch's address", _poison(sender, description["local"][0], rng), DropReason.FORGED_ARP)
@@ -110,6 +117,22 @@ def local_frames(sender: Sender, description: Mapping[str, Any], rng: random.Ran
                     packets.append(sender.parameters(rng.randbytes(64), **common))
                 for packet in packets:
                     yield Attack("another program of the host", bytes(packet), DropReason.WRONG_UDP_PORT)
+
+
+def keyless_frames(sender: Sender, description: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
+    """What a member would send next, without a tag or with one under a key of the attacker's own, without end."""
+    streams = [stream for stream in streams_of(description) if stream.get("key")]
+    if not streams:
+        raise ValueError("the job has no tags: an attacker with root's rights on a member's host is that member")
+    while True:
+        for stream in streams:
+            seq = stream["base_seq"] + rng.randrange(2 * stream["slots"]) & _SEQUENCE
+            common = {"gen": stream["gen"], "wid": description["wid"], "seq": seq}
+            vector = bytes(sender.vector(_values(stream, rng), **common))
+            beat = bytes(sender.heartbeat(seq, seq + stream["slots"] & _SEQUENCE, **common))
+            for frame in (vector, beat):
+                yield Attack("no tag", frame, DropReason.BAD_TAG)
+                yield Attack("a tag under another key", signed_frame(frame, rng.randbytes(16)), DropReason.BAD_TAG)
 
 
 def streams_of(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -29,6 +29,7 @@ from catchment.sim.lab.traffic.raw_port import RawPort
 from catchment.sim.lab.traffic.root import take_sums
 from catchment.sim.lab.traffic.rounds import SLOTS_KIND, RoundWorker, stream_of
 from catchment.sim.lab.traffic.sums import SumCount
+from catchment.sim.lab.traffic.tagged_port import TaggedPort, keys_of
 from catchment.sim.lab.traffic.user_port import UserPort
 from catchment.sim.lab.traffic.worker import all_reduce, send_vectors
 
@@ -156,7 +157,9 @@ def main(
                     description["switch"][0],
                 )
             victim_mac = raw.resolve(description["local"][0], own) if kind is AttackKind.SWITCH else sender.switch_mac
-            port = PacedPort(raw, pace, _progress)
+            keys = {} if role == "attacker" else keys_of(description)
+            tagged = TaggedPort(raw, keys)
+            port = PacedPort(tagged, pace, _progress)
             try:
                 if role == "attacker":
                     outcome |= attack(kind, port, sender, description, count=count, seed=seed, victim_mac=victim_mac)
@@ -166,7 +169,7 @@ def main(
                 error = "ended by a signal"
             except TimeoutError as stuck:
                 error = str(stuck)
-            outcome["frames"] = asdict(port.frames)
+            outcome["frames"] = asdict(port.frames) | ({"forged": tagged.forged} if keys else {})
     except (TimeoutError, PaceError, ValueError) as problem:
         error = str(problem)
     outcome["seconds"] = round(time.monotonic() - started, 3)

@@ -23,11 +23,12 @@ GBIT = 10**9
 
 @contextmanager
 def deployed(
-    labs: Sequence[ShmLab], rates: Sequence[int], *, may_fail: bool = True, packed: bool = False
+    labs: Sequence[ShmLab], rates: Sequence[int], *, may_fail: bool = True, packed: bool = False, tags: bool = False
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """A job on every switch, and what each member is told of the group; the rails are a, b, ..."""
     by_name = dict(zip("abc", labs, strict=False))
-    with rail_lab.deployed(by_name, NAMES, rates, slots=SLOTS, may_fail=may_fail, packed=packed) as descriptions:
+    shape = {"slots": SLOTS, "may_fail": may_fail, "packed": packed, "tags": tags}
+    with rail_lab.deployed(by_name, NAMES, rates, **shape) as descriptions:  # type: ignore[arg-type]
         yield descriptions
 
 
@@ -39,13 +40,14 @@ def rail_sets(
     rates: Sequence[int] | None = None,
     may_fail: bool = True,
     packed: bool = False,
+    tags: bool = False,
     **options: Any,
 ) -> Iterator[list[RailSet]]:
     """All ranks in this process; the jobs end with them."""
     policies = [policy] * RANKS if isinstance(policy, RailPolicy) else policy
     with ExitStack() as exits:
         descriptions = exits.enter_context(
-            deployed(labs, rates or [GBIT] * len(labs), may_fail=may_fail, packed=packed)
+            deployed(labs, rates or [GBIT] * len(labs), may_fail=may_fail, packed=packed, tags=tags)
         )
         yield [
             exits.enter_context(RailSet.of_job(descriptions[name], policy=one, **{"timeout": 60.0, **options}))

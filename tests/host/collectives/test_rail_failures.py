@@ -25,7 +25,7 @@ from catchment.sim.golden import rails as golden
 from catchment.sim.golden.collectives import total
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.softswitch.admin import SwitchAdmin
-from catchment.wire.generated.constants import DataType
+from catchment.wire.generated.constants import DataType, DropReason
 
 PATIENCE = 60.0
 
@@ -33,11 +33,11 @@ PATIENCE = 60.0
 class Place:
     """Rails with a switch each, and what can happen to them."""
 
-    def __init__(self, exits: ExitStack, rails: int = 2) -> None:
+    def __init__(self, exits: ExitStack, rails: int = 2, *, tags: bool = False) -> None:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         self.sockets = [folder / str(rail) for rail in range(rails)]
         self.labs = [
-            exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024, extra=("--admin", str(socket))))
+            exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024, tags=tags, extra=("--admin", str(socket))))
             for socket in self.sockets
         ]
 
@@ -115,6 +115,23 @@ def test_a_switch_dies_in_the_middle_of_operations(place: Place, rng: random.Ran
         states = [rank.rails()[1] for rank in ranks]
         # A machine that is slow to run a rail's switch may have had incidents before.
         assert all(s.carrier == "a" and s.incidents >= 1 and 0 <= s.last_incident < PATIENCE for s in states), states
+
+
+@pytest.mark.slow
+def test_a_switch_dies_under_frames_with_tags(rng: random.Random) -> None:
+    """What goes over the other rail then has that stream's generation, and its key."""
+
+    def event(rank: RailSet, at: int) -> None:
+        if rank.rank == 0 and at == 3:
+            place.labs[1].kill_switch()
+
+    with ExitStack() as exits:
+        place = Place(exits, tags=True)
+        with all_reducing(place, rng, 12, 50_001, tags=True) as run:
+            ranks = run(event)
+            until(lambda: all(rank.rails()[1].health is RailHealth.DOWN for rank in ranks), "the rail is not down")
+            assert all(rank.stats()["forged"] == 0 for rank in ranks)
+        assert place.labs[0].client.counter("drops", DropReason.BAD_TAG)[0].packets == 0
 
 
 def test_the_first_rail_dies_and_its_reports_go_on(place: Place, rng: random.Random) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import random
 import threading
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 from scapy.packet import Packet
 
+from catchment.sim.golden import tags
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import packet_type
 from catchment.sim.golden.switch_model import SwitchModel
-from catchment.sim.golden.switch_tables import Binding, Receiver, Root, Worker
+from catchment.sim.golden.switch_tables import Binding, Receiver, Root, TagKey, Worker
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.kinds import attacks
@@ -24,6 +26,7 @@ from catchment.sim.lab.traffic.pace import Frames, Pace, PacedPort, PaceError, p
 from catchment.sim.lab.traffic.play import play
 from catchment.sim.lab.traffic.raw_port import RawPort
 from catchment.sim.lab.traffic.rounds import RoundWorker, stream_of
+from catchment.sim.lab.traffic.tagged_port import TaggedPort, keys_of
 from catchment.sim.lab.traffic.values import fault, value
 from catchment.wire.generated.constants import UDP_PORT, DropReason, Mode, PacketType
 
@@ -38,6 +41,7 @@ class ModelSwitch:
     def __init__(self, model: SwitchCore, mode: Mode) -> None:
         self.model = model
         self._lock = threading.Lock()
+        self.keys: dict[int, bytes] = {}
         self.queues: list[queue.Queue[bytes]] = [queue.Queue() for _ in range(WORKERS + 1)]
         tables = model.tables
         tables.own_addresses[SWITCH_IP] = SWITCH_MAC
@@ -53,6 +57,13 @@ class ModelSwitch:
             tables.receivers[GEN, port] = Receiver(
                 0x020000000001 + port, 0x0A000001 + port, UDP_PORT, SWITCH_MAC, SWITCH_IP
             )
+
+    def key(self, gen: int, key: bytes) -> None:
+        """Have the frames of a generation carry tags."""
+        self.keys[gen] = key
+        for (known, port), row in self.model.tables.jobs.items():
+            if known == gen:
+                self.model.tables.tags[gen, port] = TagKey(key, row.wid if isinstance(row, Worker) else 0)
 
     def inject(self, port: int, frame: bytes) -> None:
         with self._lock:
@@ -87,7 +98,7 @@ def description(wid: int) -> dict[str, Any]:
 
 
 def ends(switch: ModelSwitch, number: int, pace: Pace) -> tuple[PacedPort, Sender]:
-    port = PacedPort(ModelPort(switch, number), pace)
+    port = PacedPort(TaggedPort(ModelPort(switch, number), switch.keys), pace)
     return port, Sender.of(description(number), port.mac, "02:00:00:00:fe:01")
 
 
@@ -220,6 +231,43 @@ def test_parameters_of_a_root_reach_every_worker(seed: int, loss: float) -> None
     assert all((worker["right"], worker["wrong"], worker["first_fault"]) == (20, 0, None) for worker in workers)
 
 
+def test_players_of_a_job_with_tags_meet_under_attack(rng: random.Random) -> None:
+    """Who has no key says what each member would say next; every frame is counted, and every sum is right."""
+    switch = ModelSwitch(SwitchModel(LANES, 64, tags=True), Mode.REDUCE)
+    switch.key(GEN, rng.randbytes(16))
+    keyed = {**description(1), "gradients": {**description(1)["gradients"], "key": switch.keys[GEN].hex()}}
+    assert keys_of(keyed) == switch.keys and keys_of(description(1)) == {}
+    port, sender = ModelPort(switch, 1), ends(switch, 1, Pace())[1]
+    for attack in itertools.islice(attacks(AttackKind.KEYLESS, sender, keyed, rng), 40):
+        port.send(attack.frame)
+    assert switch.model.drops == {DropReason.BAD_TAG: 40}
+    for number in range(WORKERS + 1):
+        assert switch.queues[number].empty()
+    *workers, root = play_all(switch, [Pace()] * (WORKERS + 1), description, count=20, patience=60.0)
+    assert all((worker["started"], worker["acknowledged"]) == (20, 20) for worker in workers)
+    assert (root["right"], root["wrong"]) == (20, 0)
+    assert switch.model.drops[DropReason.BAD_TAG] == 40
+
+
+def test_a_player_does_not_see_what_has_no_right_tag(rng: random.Random) -> None:
+    switch = ModelSwitch(SwitchModel(LANES, 64, tags=True), Mode.REDUCE)
+    switch.key(GEN, rng.randbytes(16))
+    port, sender = TaggedPort(ModelPort(switch, 0), switch.keys), ends(switch, 0, Pace())[1]
+    beat = bytes(sender.heartbeat(1, 2, gen=GEN))
+    right = tags.signed_frame(beat, switch.keys[GEN])
+    other = bytes(sender.heartbeat(1, 2, gen=GEN + 1))
+    for frame in (beat, tags.signed_frame(beat, bytes(16)), right[:-1] + bytes([right[-1] ^ 1]), right, other, b"x"):
+        switch.queues[0].put(frame)
+    assert [port.receive(5.0) for _ in range(3)] == [beat, other, b"x"]
+    assert port.forged == 3
+
+
+def test_a_job_without_tags_has_no_keyless_attacker(rng: random.Random) -> None:
+    _, sender = ends(slot_switch(), 0, Pace())
+    with pytest.raises(ValueError, match="the job has no tags"):
+        next(attacks(AttackKind.KEYLESS, sender, description(0), rng))
+
+
 def test_spoiled_parameters_and_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def spoil(self: ModelPort, frame: Packet | bytes) -> None:
         spoiled = bytearray(bytes(frame))
@@ -341,7 +389,7 @@ def test_no_drop_but_the_pace_s() -> None:
     assert set(switch.model.drops) <= {DropReason.OLD_SEQ}
 
 
-@pytest.mark.parametrize("kind", list(AttackKind))
+@pytest.mark.parametrize("kind", [kind for kind in AttackKind if kind is not AttackKind.KEYLESS])
 @pytest.mark.parametrize("program", ["luwu", "slots"])
 def test_attacks_of_each_kind_only_count(kind: AttackKind, program: str, rng: random.Random) -> None:
     slots = program == "slots"
