@@ -34,6 +34,6 @@ def play_simulated(point: Point) -> Played:
     times = workload.run(network)[:, 1]
     frames = frames_by_type(network.line_counts())
     return Played(
-        (times[sums].max() - times[began]) / 1000, (times[copies].max() - times[later]) / 1000,
+        float(times[sums].max() - times[began]) / 1000, float(times[copies].max() - times[later]) / 1000,
         {kind.name: frames.get(kind.name, 0) for kind in DATA}, frames[PacketType.HB.name],
     )  # fmt: skip

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
-from bench.performance import red_rows
+from bench.performance import red_rows, write_rows
 from bench.performance_modes import flow_rows, train_rows
 from bench.performance_plants import PLANTS, PLANTS_IN_FLOW
 from bench.performance_points import Played, Point
@@ -35,6 +37,16 @@ def test_what_is_equal_holds_and_every_kind_of_row_is_there() -> None:
     assert all(row.holds for row in judged)
     for what in ("gradients, ns", "PARAM frames", "goodput of gradients, Gb/s", "heartbeats", "lost: a sum"):
         assert any(what in row.what for row in judged), what
+
+
+def test_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.performance.RESULTS", tmp_path)
+    judged = rows(truth(), play_simulated)
+    write_rows(judged)
+    told = json.loads((tmp_path / "performance-rows.json").read_text("utf-8"))
+    assert [(row["what"], row["bound"], row["holds"]) for row in told] == [
+        (row.what, row.bound, True) for row in judged
+    ]
 
 
 def test_bounds_are_those_that_the_page_promises() -> None:

@@ -16,7 +16,7 @@ from catchment.sim.performance.network import Network
 from catchment.sim.performance.run import FrameRecord, Progress, check_flow, frame_record
 from catchment.sim.performance.steps.execute import Span, execute
 from catchment.sim.performance.steps.frames import Planned, carry_out, check_frames
-from catchment.sim.performance.steps.graph import Kind, Trace
+from catchment.sim.performance.steps.graph import Collective, Kind, Trace
 from catchment.sim.performance.steps.ranks import rank_hosts
 from catchment.sim.performance.steps.times import CollectiveTimes
 
@@ -139,14 +139,19 @@ def _sent(
     hosts = rank_hosts(cluster)
     everybody = stands_for or tuple(sorted(trace.rank for trace in traces))
     by_host: dict[str, float] = {}
+    # What a node's ranks send of a collective is the same for each of them: thousands of ranks share one group.
+    known: dict[tuple[Collective, int, int, str], float] = {}
     for trace in traces:
-        groups = {"": everybody, **trace.groups}
-        own = sum(
-            times.sent_of_rank(trace.rank, task.collective, groups[task.group], task.size)
-            for task in trace.tasks
-            if task.kind is Kind.COLLECTIVE
-        )
-        host = hosts[trace.rank]
+        groups, host = {"": everybody, **trace.groups}, hosts[trace.rank]
+        own = 0.0
+        for task in trace.tasks:
+            if task.kind is not Kind.COLLECTIVE:
+                continue
+            ranks = groups[task.group]
+            key = task.collective, id(ranks), task.size, host
+            if key not in known:
+                known[key] = times.sent_of_rank(trace.rank, task.collective, ranks, task.size)
+            own += known[key]
         by_host[host] = by_host.get(host, 0.0) + own * (cluster.node_of(host).gpus if stands_for else 1)
     busiest = max(by_host, key=lambda name: by_host[name] * cluster.host_byte(name))
     return busiest, by_host[busiest]
