@@ -1,7 +1,8 @@
-"""What a synthesized netlist costs on an UltraScale+: LUTs, flip-flops, RAMs, and the slowest path by an estimate."""
+"""What a synthesized netlist costs on an UltraScale+: LUTs, flip-flops, RAMs, and its slowest paths by an estimate."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -29,12 +30,29 @@ _READ_PORTS = {
 _LETTERED = frozenset({"RAM32M", "RAM64M", "RAM32M16", "RAM64M8"})
 # The estimate of a path, in ns: a LUT with its net, and a carry cell.  Flip-flops, RAMs and ports count nothing.
 LUT_NS, CARRY_NS = 0.35, 0.03
+# Paths that an area names.
+PATHS = 5
 # Bits of a carry cell; a port that nothing is connected to is not in the netlist.
 _CARRIES = {"CARRY4": 4, "CARRY8": 8}
 
 
 class NetlistError(Exception):
     """The netlist has a combinational loop; the message names a cell on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The slowest way between two registers, memories or ports that the sources name, without a clock on it."""
+
+    levels: int  # LUTs
+    carries: int
+    begin: str
+    end: str
+
+    @property
+    def ns(self) -> float:
+        """The estimate of what it takes."""
+        return estimate((self.levels, self.carries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +65,26 @@ class Area:
     uram: int
     dsp: int
     carry: int
-    levels: int  # LUTs on the slowest path between registers, or from and to ports
-    carries_on_path: int
-    path_from: str  # the register, memory or port where the slowest path begins; none if there is no path
-    path_to: str
+    paths: tuple[Path, ...]  # the slowest PATHS, the slowest first
 
     @property
-    def path_ns(self) -> float:
-        """The estimate of the slowest path."""
-        return estimate((self.levels, self.carries_on_path))
+    def slowest(self) -> Path:
+        """The slowest path; one of nothing if there is none."""
+        return self.paths[0] if self.paths else Path(0, 0, "", "")
+
+    @property
+    def memory_mb(self) -> float:
+        """What its blocks and UltraRAMs hold, filled or not, in 10^6 bits."""
+        return (self.bram36 * 36 + self.uram * 288) * 1024 / 1e6
 
     def row(self) -> dict[str, Any]:
         """Name -> value."""
         return asdict(self)
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Area:
+        """What `row` said."""
+        return Area(**{**row, "paths": tuple(Path(**path) for path in row["paths"])})
 
 
 def estimate(path: tuple[int, int]) -> float:
@@ -72,8 +97,6 @@ def measure(netlist: Mapping[str, Any], top: str) -> Area:
     module = netlist["modules"][top]
     cells = module["cells"]
     kinds = Counter(cell["type"] for cell in cells.values())
-    (levels, carries), first, last = _slowest_path(cells)
-    names = _names(module)
     return Area(
         lut=sum(count * _LUTS.get(kind, 0) for kind, count in kinds.items()),
         ff=sum(kinds[kind] for kind in _FLIP_FLOPS),
@@ -81,16 +104,39 @@ def measure(netlist: Mapping[str, Any], top: str) -> Area:
         uram=kinds["URAM288"],
         dsp=kinds["DSP48E2"],
         carry=kinds["CARRY4"] + kinds["CARRY8"],
-        levels=levels,
-        carries_on_path=carries,
-        path_from=names.get(first, ""),
-        path_to=_sink(cells, names, last),
+        paths=_slowest(cells, _names(module)),
     )
 
 
-def _names(module: Mapping[str, Any]) -> dict[int | None, str]:
+def slowest_of(*areas: Area) -> tuple[Path, ...]:
+    """The slowest paths of several modules."""
+    return _first({path for area in areas for path in area.paths})
+
+
+def _first(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(sorted(paths, key=lambda path: (-path.ns, path.begin, path.end))[:PATHS])
+
+
+def _slowest(cells: Mapping[str, Any], names: Mapping[int, str]) -> tuple[Path, ...]:
+    """The slowest path for each two names, without the bits' indices; of these the slowest PATHS."""
+    found: dict[tuple[str, str], Path] = {}
+    arrivals = _arrivals(cells)
+    for net, end in _ends(cells, names):
+        depth, first = arrivals.get(net, ((0, 0), net))
+        path = Path(*depth, names.get(first, ""), end)
+        key = _word(path.begin), _word(path.end)
+        if depth != (0, 0) and (key not in found or path.ns > found[key].ns):
+            found[key] = path
+    return _first(found.values())
+
+
+def _word(name: str) -> str:
+    return re.sub(r"\[\d+\]", "", name)
+
+
+def _names(module: Mapping[str, Any]) -> dict[int, str]:
     """Net -> its name in the sources, or the one that Yosys gave it."""
-    found: dict[int | None, tuple[bool, int, str]] = {}
+    found: dict[int, tuple[bool, int, str]] = {}
     for name, net in module.get("netnames", {}).items():
         for i, bit in enumerate(net["bits"]):
             if isinstance(bit, int):
@@ -99,17 +145,23 @@ def _names(module: Mapping[str, Any]) -> dict[int | None, str]:
     return {bit: name for bit, (_, _, name) in found.items()}
 
 
-def _sink(cells: Mapping[str, Any], names: Mapping[int | None, str], net: int | None) -> str:
-    """The register or memory that a net enters, by what leaves it; else the net's own name."""
-    if net is None:
-        return ""
+def _ends(cells: Mapping[str, Any], names: Mapping[int, str]) -> Iterator[tuple[int, str]]:
+    """Every net that a register or memory takes, with the name of what leaves that; and those that nothing takes."""
+    taken: set[int] = set()
+    given: set[int] = set()
     for cell in cells.values():
-        if cell["type"] in _CLOCKED and any(net in bits for bits in cell["connections"].values()):
-            ports = cell["port_directions"].items()
-            outputs = [bit for port, way in ports if way == "output" for bit in cell["connections"][port]]
-            if net not in outputs:
-                return next((names[bit] for bit in outputs if bit in names), names.get(net, ""))
-    return names.get(net, "")
+        ports, directions = cell["connections"], cell["port_directions"]
+        outputs = _nets(bit for port, bits in ports.items() if directions[port] == "output" for bit in bits)
+        inputs = _nets(bit for port, bits in ports.items() if directions[port] != "output" for bit in bits)
+        given.update(outputs)
+        taken.update(inputs)
+        if cell["type"] in _CLOCKED or cell["type"] in _READ_PORTS or cell["type"] in _LETTERED:
+            # one of the sources if there is any
+            end = min(
+                (names[net] for net in outputs if net in names), key=lambda name: name.startswith("$"), default=""
+            )
+            yield from ((net, end or names.get(net, "")) for net in inputs)
+    yield from ((net, names.get(net, "")) for net in given - taken)
 
 
 def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
@@ -144,12 +196,12 @@ def _nets(bits: Iterable[int | str]) -> list[int]:
     return [bit for bit in bits if isinstance(bit, int)]
 
 
-# A path so far: LUTs and carry cells, the net where it began, and the one where it is.
-_Path = tuple[tuple[int, int], int | None, int | None]
+# A path so far: LUTs and carry cells, and the net where it began.
+_Arrival = tuple[tuple[int, int], int | None]
 
 
-def _slowest_path(cells: Mapping[str, Any]) -> _Path:
-    """The slowest path by `estimate`, in time linear in the netlist.
+def _arrivals(cells: Mapping[str, Any]) -> dict[int, tuple[tuple[int, int], int]]:
+    """Each net's slowest path by `estimate`, in time linear in the netlist; nets that follow constants alone have none.
 
     Nets are taken in topological order.
 
@@ -169,21 +221,17 @@ def _slowest_path(cells: Mapping[str, Any]) -> _Path:
             driven.update(outputs)
 
     # From registers and ports.
-    arrived: dict[int, _Path] = {net: ((0, 0), net, net) for net in followers.keys() - driven}
-    nothing: _Path = ((0, 0), None, None)
-    latest = [nothing] * len(arcs)
+    arrived: dict[int, _Arrival] = {net: ((0, 0), net) for net in followers.keys() - driven}
+    latest: list[_Arrival] = [((0, 0), None)] * len(arcs)
     ready = list(arrived)
     begun = [i for i, count in enumerate(waiting) if count == 0]  # all inputs constant
-    deepest = nothing
     while ready or begun:
         if begun:
             name, outputs = arcs[current := begun.pop()]
             kind = cells[name]["type"]
-            (luts, carries), first, _ = latest[current]
+            (luts, carries), first = latest[current]
             depth = luts + (kind in _LUTS), carries + (kind in _CARRIES)
-            for net in outputs:
-                arrived[net] = depth, first, net
-                deepest = max(deepest, arrived[net], key=_time)
+            arrived |= dict.fromkeys(outputs, (depth, first))
             ready += outputs
             continue
         net = ready.pop()
@@ -195,9 +243,9 @@ def _slowest_path(cells: Mapping[str, Any]) -> _Path:
     stuck = [arcs[i][0] for i, count in enumerate(waiting) if count]
     if stuck:
         raise NetlistError(f"a combinational loop goes through or before the cell {stuck[0]} (and {len(stuck)} in all)")
-    return deepest
+    return {net: (depth, first) for net, (depth, first) in arrived.items() if first is not None}
 
 
-def _time(path: _Path) -> tuple[float, bool]:
+def _time(arrival: _Arrival) -> tuple[float, bool]:
     """One that begins somewhere goes before what has not begun."""
-    return estimate(path[0]), path[1] is not None
+    return estimate(arrival[0]), arrival[1] is not None

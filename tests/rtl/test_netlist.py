@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catchment.rtl.netlist import NetlistError, measure
+from catchment.rtl import synth
+from catchment.rtl.netlist import PATHS, Area, NetlistError, measure
+from catchment.rtl.netlist import Path as Way
 from catchment.rtl.synth import PATH_LIMIT_NS, TARGETS, Target, synthesize
 
 
@@ -30,7 +33,7 @@ def netlist(*cells: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_longest_path_lies_between_registers() -> None:
     area = measure(netlist(flip_flop(10, 13), lut(11, 10, 2), lut(12, 11, 10), lut(13, 12), lut(14, 10)), "top")
-    assert (area.lut, area.ff, area.levels, area.carries_on_path) == (4, 1, 3, 0)
+    assert (area.lut, area.ff, area.slowest.levels, area.slowest.carries) == (4, 1, 3, 0)
 
 
 def test_the_slowest_path_is_named_by_its_registers() -> None:
@@ -40,7 +43,46 @@ def test_the_slowest_path_is_named_by_its_registers() -> None:
         name: {"bits": bits, "hide_name": int(name.startswith("$"))} for name, bits in names.items()
     }
     area = measure(found, "top")
-    assert (area.path_from, area.path_to) == ("count_reg[1]", "count_reg[1]")
+    assert (area.slowest.begin, area.slowest.end) == ("count_reg[1]", "count_reg[1]")
+
+
+def test_the_slowest_path_between_each_two_registers_is_told_and_the_slowest_first() -> None:
+    chains, names = [], {}
+    for i in range(PATHS + 2):  # to a register of two bits, by i + 1 and by i + 2 LUTs
+        base = 1000 * (i + 1)
+        names |= {f"from_{i}": [base], f"to_{i}": [base + 900, base + 901]}
+        for bit in range(2):
+            nets = [base, *range(base + 100 * bit + 1, base + 100 * bit + i + bit + 2)]
+            chains += [lut(after, before) for before, after in pairwise(nets)]
+            chains.append(flip_flop(base + 900 + bit, nets[-1]))
+    found = netlist(*chains)
+    found["modules"]["top"]["netnames"] = {name: {"bits": bits, "hide_name": 0} for name, bits in names.items()}
+    most = PATHS + 2
+    assert measure(found, "top").paths == tuple(
+        Way(levels, 0, f"from_{levels - 2}", f"to_{levels - 2}[1]") for levels in range(most + 1, most + 1 - PATHS, -1)
+    )
+
+
+@pytest.mark.parametrize(("levels", "status"), [(10, 0), (11, 1)])
+def test_a_module_fails_whose_slowest_path_is_above_the_limit(
+    levels: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    way = Way(levels, 3, "sum_reg[3]", "judged_reg")
+    monkeypatch.setattr("catchment.rtl.synth.synthesize", lambda target: Area(1, 2, 3.5, 4, 5, 6, (way,)))
+    assert synth.main(["plane_reader"]) == status
+    said = capsys.readouterr()
+    assert f"{way.ns} ns: {levels} LUT + 3 carry, from sum_reg[3] to judged_reg" in said.out.replace("  ", " ")
+    assert said.err.startswith("synth: P4SGD memory port: the path from sum_reg[3] to judged_reg") == bool(status)
+
+
+def test_only_the_sync_cores_have_limits_of_their_own() -> None:
+    assert {target.top for target in TARGETS if target.path_limit_ns != PATH_LIMIT_NS} == {"sync_core", "sync_node"}
+
+
+def test_memory_is_counted_by_its_blocks() -> None:
+    blocks = [cell(kind, {"DOUT": [10 + i]}, {}) for i, kind in enumerate(("RAMB18E2", "RAMB36E2", "URAM288"))]
+    area = measure(netlist(*blocks), "top")
+    assert (area.bram36, area.uram, area.memory_mb) == (1.5, 1, pytest.approx((1.5 * 36 + 288) * 1024 / 1e6))
 
 
 def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> None:
@@ -50,7 +92,7 @@ def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> No
     )  # fmt: skip
     # Bit 3's S comes from bit 0's sum: no loop.
     area = measure(netlist(lut(10, 2), carry, lut(30, 20), flip_flop(40, 23)), "top")
-    assert (area.levels, area.carries_on_path) == (2, 2)
+    assert (area.slowest.levels, area.slowest.carries) == (2, 2)
 
 
 def test_the_slowest_path_may_have_fewer_luts() -> None:
@@ -59,19 +101,19 @@ def test_the_slowest_path_may_have_fewer_luts() -> None:
         for i in range(20)
     ]
     area = measure(netlist(lut(100, 2), *chain, flip_flop(200, 120), lut(50, 3), lut(51, 50), flip_flop(52, 51)), "top")
-    assert (area.levels, area.carries_on_path) == (1, 20)
-    assert area.path_ns == pytest.approx(0.35 + 20 * 0.03)
+    assert (area.slowest.levels, area.slowest.carries) == (1, 20)
+    assert area.slowest.ns == pytest.approx(0.35 + 20 * 0.03)
 
 
 def test_a_comparison_leaves_the_sum_of_its_carry_chain_unconnected() -> None:
     carry = cell("CARRY4", {"CO": [24, 25, 26, 27]}, {"CI": ["0"], "S": [10, 11, 12, 13], "DI": ["0"] * 4})
-    assert measure(netlist(lut(13, 2), carry, lut(30, 27)), "top").levels == 2
+    assert measure(netlist(lut(13, 2), carry, lut(30, 27)), "top").slowest.levels == 2
 
 
 def test_a_ram_of_luts_is_written_by_a_clock_and_read_without() -> None:
     ram = cell("RAM32X1D", {"DPO": [10], "SPO": [11]}, {"D": [12], "DPRA0": [2], "A0": [3], "WE": [4], "WCLK": [1]})
     area = measure(netlist(ram, lut(12, 10, 5)), "top")  # what is read is changed and written: no loop
-    assert (area.lut, area.levels) == (3, 2)
+    assert (area.lut, area.slowest.levels) == (3, 2)
 
 
 def test_an_output_of_a_wide_ram_follows_its_own_address_alone() -> None:
@@ -80,9 +122,9 @@ def test_an_output_of_a_wide_ram_follows_its_own_address_alone() -> None:
     )
     # Three LUTs before the address where it is written, one before that where DOB is read.
     before = [lut(22, 2), lut(23, 22), lut(20, 23), lut(21, 3)]
-    assert measure(netlist(ram, *before), "top").levels == 3
-    assert measure(netlist(ram, *before, lut(30, 10), flip_flop(31, 30)), "top").levels == 3
-    assert measure(netlist(ram, *before, lut(30, 11), lut(32, 30), flip_flop(31, 32)), "top").levels == 4
+    assert measure(netlist(ram, *before), "top").slowest.levels == 3
+    assert measure(netlist(ram, *before, lut(30, 10), flip_flop(31, 30)), "top").slowest.levels == 3
+    assert measure(netlist(ram, *before, lut(30, 11), lut(32, 30), flip_flop(31, 32)), "top").slowest.levels == 4
 
 
 def test_a_loop_is_told() -> None:
@@ -96,7 +138,7 @@ def test_a_path_of_forty_thousand_cells_that_all_meet_again_is_measured() -> Non
     cells = [
         made for i in range(steps) for made in (lut(2 * i + 12, 2 * i + 10, 2 * i + 11), lut(2 * i + 13, 2 * i + 10))
     ]
-    assert measure(netlist(*cells), "top").levels == steps
+    assert measure(netlist(*cells), "top").slowest.levels == steps
 
 
 def test_a_part_counts_as_often_as_it_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -134,4 +176,4 @@ def test_the_aims_of_area_hold(target: Target) -> None:
     area = synthesize(target)
     assert area.lut <= (target.lut_aim or 0)
     assert target.ff_aim is None or area.ff <= target.ff_aim
-    assert area.path_ns <= PATH_LIMIT_NS
+    assert area.slowest.ns <= target.path_limit_ns
