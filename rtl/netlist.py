@@ -74,8 +74,8 @@ class Area:
 
     @property
     def memory_mb(self) -> float:
-        """What its blocks and UltraRAMs hold, filled or not, in 10^6 bits."""
-        return (self.bram36 * 36 + self.uram * 288) * 1024 / 1e6
+        """What its blocks and UltraRAMs hold, filled or not, in thousands of the vendor's Kb."""
+        return (self.bram36 * 36 + self.uram * 288) / 1000
 
     def row(self) -> dict[str, Any]:
         """Name -> value."""
