@@ -58,7 +58,8 @@ class Target:
 
 TARGETS = (
     Target("16 fp32 lanes to int32", "float_to_int", {"HALVES": 0}, lut_aim=4100),
-    Target("16 lanes, all types", "float_to_int"),
+    # Alone it takes 3.94 ns from its format's ports; within a WorkerNIC 3.59.
+    Target("16 lanes, all types", "float_to_int", path_limit_ns=4.0),
     Target("16 lanes back, fp32", "int_to_float", {"HALVES": 0}, lut_aim=2700),
     Target("16 lanes back, all types", "int_to_float"),
     Target("transport, window 1024", "transport"),
