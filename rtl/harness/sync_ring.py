@@ -27,11 +27,14 @@ class SyncRingError(Exception):
 
 
 @cache
-def _library(fp32: bool) -> RtlLibrary:
-    library = load("sync_node", _HARNESS, {"FP32": int(fp32)})
-    library.ring_new.restype = ctypes.c_void_p
-    library.ring_now.restype = library.ring_broken_laws.restype = ctypes.c_uint64
-    return library
+def library(fp32: bool) -> RtlLibrary:
+    """The nodes and their bench; `fp32`: with lanes of binary32."""
+    found = load("sync_node", _HARNESS, {"FP32": int(fp32)})
+    for name in ("ring_new", "node_new", "catchment_ring_device"):
+        getattr(found, name).restype = ctypes.c_void_p
+    for name in ("ring_now", "ring_broken_laws", "node_broken_laws"):
+        getattr(found, name).restype = ctypes.c_uint64
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class SyncRing:
         fp32: bool = False,
     ) -> None:
         self.memory: NDArray[np.int32] = np.zeros((devices, entries, LANES), np.int32)
-        self._library = _library(fp32)
+        self._library = library(fp32)
         self._ring = ctypes.c_void_p(
             self._library.ring_new(
                 ctypes.c_uint32(devices), self.memory.ctypes.data_as(ctypes.c_void_p),

@@ -1,4 +1,4 @@
-"""The registers of a NIC on the machine's clock; writes are posted, as over PCIe."""
+"""The registers of a device on the machine's clock; writes are posted, as over PCIe."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DOORBELLS = frozenset({regs.PUSH_RING.address, regs.PULL_RING.address})
 
 
 class ClockedBus:
-    """A `RegisterBus`: while the driver waits for one NIC, the whole machine goes on."""
+    """A `RegisterBus`: while the driver waits for one device, the whole machine goes on."""
 
-    def __init__(self, world: Any, device: Any) -> None:
+    def __init__(self, world: Any, registers: Any) -> None:
         self._world = world
-        self._device = device
+        self._registers = registers
         self._held: dict[int, int] | None = None
 
     def read(self, address: int) -> int:
@@ -28,8 +28,8 @@ class ClockedBus:
         Raises:
             BusError: this access or a write before it failed.
         """
-        self._device.read(address)
-        self._world.run_accesses(self._device)
+        self._registers.read(address)
+        self._world.run_accesses(self._registers)
         return self._answers()[-1]
 
     def write(self, address: int, value: int) -> None:
@@ -39,7 +39,7 @@ class ClockedBus:
                 raise CosimError("one push and one pull of a host can be rung together: ring the others later")
             self._held[address] = value
             return
-        self._device.write(address, value)
+        self._registers.write(address, value)
 
     def relax(self) -> None:
         """What the driver calls while it waits."""
@@ -53,11 +53,11 @@ class ClockedBus:
         """Ring those that were held, in the next clocks."""
         held, self._held = self._held or {}, None
         for address, value in held.items():
-            self._device.write(address, value)
+            self._registers.write(address, value)
 
     def _answers(self) -> list[int]:
         values = []
-        for reads, address, response, value in self._device.answers():
+        for reads, address, response, value in self._registers.answers():
             if response != _OKAY:
                 what = f"{'read of' if reads else 'write to'} {address:#05x}"
                 problem = "was not answered" if response == _NO_ANSWER else f"was answered with error {response}"

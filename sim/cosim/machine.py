@@ -32,7 +32,16 @@ from catchment.rtl.generated.nic_regs import Role
 from catchment.sim.cosim.cable import Cable, Sighting, in_order, write_capture
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.member_host import MemberHost, MemberTransfer
-from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel, LinkModel, StackModel, SwitchModel
+from catchment.sim.cosim.memory_device import MemoryDevice, RingSum
+from catchment.sim.cosim.models import (
+    CLOCK_NS,
+    PICOS_PER_NANO,
+    HostModel,
+    LinkModel,
+    RingModel,
+    StackModel,
+    SwitchModel,
+)
 from catchment.sim.cosim.native import native
 from catchment.sim.cosim.nic_host import NicHost, NicTransfer
 from catchment.sim.cosim.switch import build_switch, take_off, write_config
@@ -44,14 +53,16 @@ _BATCH = 256
 _SEED_MASK = (1 << 64) - 1
 
 Transfer = NicTransfer | MemberTransfer
+UnderWay = Transfer | RingSum
 
 
 class Kind(StrEnum):
-    """What a host has: a WorkerNIC, an AggNIC, or the endpoint of host/ for either role."""
+    """What a host has: a WorkerNIC, an AggNIC, the endpoint of host/ for either role; or it is a device of a ring."""
 
     WORKER = "WorkerNIC"
     ROOT = "AggNIC"
     SOFTWARE = "software"
+    MEMORY_DEVICE = "memory device"
 
 
 class Machine:
@@ -59,7 +70,8 @@ class Machine:
 
     Args:
         topology: hosts, switches, cables.
-        hosts: what each host is; hosts that are not named stay unplugged.
+        hosts: what each host is; hosts that are not named stay unplugged. Memory devices, which the topology does not
+            have, are a ring in this order.
         seed: of everything random.
         parameters: of the NICs' RTL, as WINDOW.
         batch: clocks that a NIC may run ahead of the others at most; changes nothing but speed.
@@ -67,12 +79,15 @@ class Machine:
 
     Attributes:
         cables: by the name of the host, or of the lower switch, at one end.
+        memories: the devices of the ring, in its order.
+        links: by memory device: what leaves it to the next one, and to the one before.
     """
 
     def __init__(
         self, topology: Topology, hosts: Mapping[str, Kind], *, seed: int = 1, link: LinkModel | None = None,
         switch: SwitchModel | None = None, host: HostModel | None = None, stack: StackModel | None = None,
-        parameters: Mapping[str, int] | None = None, batch: int = _BATCH, waves: Path | None = None,
+        ring: RingModel | None = None, parameters: Mapping[str, int] | None = None, batch: int = _BATCH,
+        waves: Path | None = None,
     ) -> None:  # fmt: skip
         self.topology = topology
         self.link, self.switch_model = link or LinkModel(), switch or SwitchModel()
@@ -95,12 +110,18 @@ class Machine:
         for name, program in self.programs.items():
             write_config(forwarding_config(topology, name), program)
         self.hosts: dict[str, NicHost | MemberHost] = {}
+        self.memories: dict[str, MemoryDevice] = {}
+        self.links: dict[str, tuple[Any, Any]] = {}
         self.cables: dict[str, Cable] = {}
         with self._exits as exits:  # of the NICs that are there when a later one cannot be built
             for number, (name, kind) in enumerate(hosts.items()):
-                self._add_host(name, kind, number)
+                if kind is Kind.MEMORY_DEVICE:
+                    self._add_memory(name, ring or RingModel())
+                else:
+                    self._add_host(name, kind, number)
             for cable in topology.links:
                 self.cables[cable.a.switch] = self._connect(self._port(cable.a), self._port(cable.b))
+            self._close_ring(ring or RingModel())
             self._exits = exits.pop_all()
 
     @classmethod
@@ -136,6 +157,16 @@ class Machine:
             raise CosimError(f"{host} has no NIC in RTL: its endpoint is software")
         return found
 
+    def memory(self, host: str) -> MemoryDevice:
+        """A device of the ring.
+
+        Raises:
+            CosimError: it is none.
+        """
+        if host not in self.memories:
+            raise CosimError(f"{host} is no memory device: {', '.join(self.memories) or 'there is none'}")
+        return self.memories[host]
+
     # ---- time ------------------------------------------------------------------------------------------------
 
     @property
@@ -161,8 +192,10 @@ class Machine:
         for host in self.hosts.values():
             if isinstance(host, NicHost):
                 host.nic.check()
+        for memory in self.memories.values():
+            memory.check()
 
-    def finish(self, transfers: Iterable[Transfer], limit: int = 10_000_000) -> None:
+    def finish(self, transfers: Iterable[UnderWay], limit: int = 10_000_000) -> None:
         """Run until all of them are done.
 
         Raises:
@@ -304,6 +337,22 @@ class Machine:
             self.hosts[name] = nic
             end = self._native.Socket(nic.device)
         self.cables[name] = self._connect(end, self._port(where.link))
+
+    def _add_memory(self, name: str, model: RingModel) -> None:
+        memory = MemoryDevice(self._machine, name, model, self._bits(32))
+        self._exits.callback(memory.close)
+        self.memories[name] = memory
+
+    def _close_ring(self, model: RingModel) -> None:
+        count = len(self.memories)
+        if not count:
+            return
+        timing = self._native.LineTiming(byte=model.byte_picos, latency=int(model.latency_ns * PICOS_PER_NANO))
+        self._machine.close_ring(timing)
+        for place, (name, memory) in enumerate(self.memories.items()):
+            memory.take_place(place, count, model.least_segment)
+            links = self._machine.link(place, True), self._machine.link(place, False)
+            self.links[name] = links
 
     def _port(self, port: PortRef) -> Any:
         return self._native.Socket(self.switches[port.switch], port.port)

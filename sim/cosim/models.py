@@ -9,6 +9,8 @@ from catchment.sim.cosim.errors import CosimError
 
 PICOS_PER_NANO = 1000
 CLOCK_NS = 4
+PCIE_GBPS = 230.4
+"""16 lanes of PCIe 4, less 10 % for the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,42 @@ class HostModel:
     pages: int = 2
     pace: Pace = field(default_factory=lambda: Pace(latency=150))
     mac_fifo_bytes: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class RingModel:
+    """The memory devices of a ring and the links between them: by default 16 lanes of PCIe 4, less 10 % for CXL.
+
+    Attributes:
+        gbps: of a link, each way; a byte is rounded to whole picoseconds.
+        latency_ns: from a flit's first bit leaving to it arriving.
+        entries: of 64 bytes in each device's memory.
+        memory_clocks: latency of that memory.
+        least_segment: entries; as many as a hop has clocks.
+    """
+
+    gbps: float = PCIE_GBPS
+    latency_ns: float = 150.0
+    entries: int = 4096
+    memory_clocks: int = 20
+    least_segment: int = 64
+
+    def __post_init__(self) -> None:
+        if self.gbps <= 0 or self.latency_ns < CLOCK_NS or self.entries < 1:
+            raise CosimError(
+                f"a ring's link of {self.gbps} Gb/s and {self.latency_ns} ns, {self.entries} entries: positive, and a "
+                "clock at least"
+            )
+
+    @property
+    def byte_picos(self) -> int:
+        """Time of a byte."""
+        return round(8000 / self.gbps)
+
+    @property
+    def flit_ns(self) -> float:
+        """Time of a flit of 74 bytes: an entry, its header and CRC."""
+        return 74 * self.byte_picos / PICOS_PER_NANO
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class NicHost:
         self.nic = VerilatedNic(role, self._array, base=base, seed=seed, parameters=parameters, waves=waves)
         self.nic.pace(model.pace)
         self.device = world.add_device(*self.nic.device, model.mac_fifo_bytes)
-        self.bus = ClockedBus(world, self.device)
+        self.bus = ClockedBus(world, self.device.registers)
         self.memory = PinnedMemory(
             self._array, _VIRTUAL + PAGE * model.pages * number, tuple(base + PAGE * i for i in range(model.pages))
         )

@@ -105,9 +105,14 @@ DeviceNode& add_device(Machine& machine, std::uintptr_t table, std::uintptr_t de
                             reinterpret_cast<void*>(device), fifo_bytes);
 }
 
-py::list take_answers(DeviceNode& device) {
+RingNode& add_ring_node(Machine& machine, std::uintptr_t table, std::uintptr_t device) {
+  return machine.add_ring_node(*reinterpret_cast<const rtl::RingDevice*>(table),
+                               reinterpret_cast<void*>(device));
+}
+
+py::list take_answers(RegisterPort& registers) {
   py::list out;
-  for (const auto& one : device.answers()) {
+  for (const auto& one : registers.answers()) {
     out.append(py::make_tuple(one.access.reads, one.access.address, one.response, one.value));
   }
   return out;
@@ -160,12 +165,32 @@ void bind_member(py::module_& module) {
 
 void bind_nodes(py::module_& module) {
   py::class_<Watch, std::shared_ptr<Watch>>(module, "Watch").def_readonly("at", &Watch::at);
+  py::class_<RegisterPort>(module, "Registers")
+      .def("write", [](RegisterPort& registers, std::uint32_t address,
+                       std::uint32_t value) { registers.access({false, address, value}); })
+      .def("read", [](RegisterPort& registers,
+                      std::uint32_t address) { registers.access({true, address, 0}); })
+      .def("answers", &take_answers);
+  py::class_<RingNode>(module, "RingNode")
+      .def_readonly("registers", &RingNode::registers)
+      .def("watch", &RingNode::watch);
+  py::class_<FlitLine>(module, "FlitLine")
+      .def("counts",
+           [](const FlitLine& link) {
+             const world::LineCounts& counts = link.line.counts();
+             py::dict all;
+             all["flits"] = counts.frames;
+             all["lost"] = counts.lost;
+             all["damaged"] = counts.damaged;
+             return all;
+           })
+      .def("set_faults", [](FlitLine& link, double loss, double damage) {
+        link.line.faults = {};
+        link.line.faults.loss = loss;
+        link.line.faults.damage = damage;
+      });
   py::class_<DeviceNode>(module, "Device")
-      .def("write", [](DeviceNode& device, std::uint32_t address,
-                       std::uint32_t value) { device.access({false, address, value}); })
-      .def("read",
-           [](DeviceNode& device, std::uint32_t address) { device.access({true, address, 0}); })
-      .def("answers", &take_answers)
+      .def_readonly("registers", &DeviceNode::registers)
       .def("watch",
            [](DeviceNode& device, std::uintptr_t byte) {
              return device.watch(reinterpret_cast<const volatile std::uint8_t*>(byte));
@@ -199,6 +224,9 @@ void bind_machine(py::module_& module) {
       .def_property_readonly("clocks", &Machine::clocks)
       .def_property_readonly("batch", &Machine::batch)
       .def("add_device", &add_device, owned)
+      .def("add_ring_node", &add_ring_node, owned)
+      .def("close_ring", &Machine::close_ring, py::arg("timing"))
+      .def("link", &Machine::link, owned, py::arg("node"), py::arg("to_next"))
       .def(
           "add_switch",
           [](Machine& machine, Dataplane& dataplane, Picos pipeline,

@@ -7,7 +7,6 @@
 namespace catchment::cosim {
 
 using rtl::Beat;
-using rtl::Device;
 
 void DeviceNode::arrive(Arrival&& arrival) {
   auto place = arrivals_.end();
@@ -18,12 +17,12 @@ void DeviceNode::arrive(Arrival&& arrival) {
 
 void DeviceNode::run(Picos now, std::uint64_t clocks) {
   for (; clocks != 0; --clocks, now += kClock) {
-    drive_bus();
+    registers.drive();
     const bool ready = line_ != nullptr && line_->backlog(now) <= fifo_bytes_;
     if (!ready) ++counts_.tx_full_clocks;
     Beat tx;
     if (table_.clock(device_, offer(now), ready ? 1 : 0, &tx) != 0) take(tx, now);
-    sample_bus();
+    registers.sample();
     look(now);
   }
 }
@@ -67,29 +66,6 @@ void DeviceNode::take(const Beat& beat, Picos now) {
   if (beat.user != 0) ++counts_.cut_frames;
   line_->put(std::make_shared<const Bytes>(std::move(part_)), beat.user != 0, part_first_, now);
   part_.clear();
-}
-
-void DeviceNode::drive_bus() {
-  if (clocks_left_ != 0 || accesses_.empty()) return;
-  const Access& next = accesses_.front();
-  if (next.reads) {
-    table_.begin_read(device_, next.address);
-  } else {
-    table_.begin_write(device_, next.address, next.value);
-  }
-  clocks_left_ = kAccessTimeout;
-}
-
-void DeviceNode::sample_bus() {
-  if (clocks_left_ == 0) return;
-  std::uint32_t value = 0;
-  const std::uint32_t response = table_.answer(device_, &value);
-  if (response == Device::kNoAnswer && --clocks_left_ != 0) return;
-  if (response == Device::kNoAnswer) table_.give_up(device_);
-  clocks_left_ = 0;
-  const Access& done = accesses_.front();
-  if (done.reads || response != 0) answers_.push_back({done, response, value});
-  accesses_.pop_front();
 }
 
 void DeviceNode::look(Picos now) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "protocol_line.hpp"
+#include "register_port.hpp"
 #include "rtl/harness/device.hpp"
 #include "watch.hpp"
 
@@ -26,41 +27,27 @@ struct MacCounts {
 
 class DeviceNode {
  public:
-  struct Access {
-    bool reads;
-    std::uint32_t address;
-    std::uint32_t value;
-  };
-  struct Answer {
-    Access access;
-    std::uint32_t response;
-    std::uint32_t value;
-  };
-
   DeviceNode(const rtl::Device& table, void* device, std::size_t fifo_bytes)
-      : table_(table), device_(device), fifo_bytes_(fifo_bytes) {}
+      : registers({table.begin_write, table.begin_read, table.answer, table.give_up}, device),
+        table_(table),
+        device_(device),
+        fifo_bytes_(fifo_bytes) {}
+
+  RegisterPort registers;
 
   void attach(ProtocolLine& line) { line_ = &line; }
   void arrive(Arrival&& arrival);
   // Clocks from `now` on.
   void run(Picos now, std::uint64_t clocks);
 
-  void access(Access access) { accesses_.push_back(access); }
-  // Reads and failed writes that have been answered since the last call.
-  std::vector<Answer> answers() { return std::exchange(answers_, {}); }
-  [[nodiscard]] bool accessing() const { return !accesses_.empty(); }
   // When a byte of its host's memory is not 0 any more.
   std::shared_ptr<Watch> watch(const volatile std::uint8_t* byte);
   [[nodiscard]] std::size_t waiting() const { return watches_.size(); }
   [[nodiscard]] const MacCounts& counts() const { return counts_; }
 
  private:
-  static constexpr int kAccessTimeout = 1000;  // clocks for an access
-
   const rtl::Beat* offer(Picos now);
   void take(const rtl::Beat& beat, Picos now);
-  void drive_bus();
-  void sample_bus();
   void look(Picos now);
 
   const rtl::Device& table_;
@@ -75,9 +62,6 @@ class DeviceNode {
   Bytes part_;
   Picos part_first_ = 0;
 
-  std::deque<Access> accesses_;
-  int clocks_left_ = 0;  // for the access under way, 0: none is
-  std::vector<Answer> answers_;
   std::vector<std::pair<const volatile std::uint8_t*, std::shared_ptr<Watch>>> watches_;
 };
 

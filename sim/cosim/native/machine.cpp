@@ -31,6 +31,27 @@ MemberNode& Machine::add_member(StackTiming timing) {
   return *members_.back();
 }
 
+RingNode& Machine::add_ring_node(const rtl::RingDevice& table, void* device) {
+  if (table.abi != rtl::RingDevice::kAbi) {
+    throw std::invalid_argument("the device's library has another version of ring_device.hpp");
+  }
+  ring_.push_back(std::make_unique<RingNode>(table, device));
+  return *ring_.back();
+}
+
+void Machine::close_ring(LineTiming timing) {
+  const std::size_t count = ring_.size();
+  for (std::size_t i = 0; i < 2 * count; ++i) {
+    links_.push_back(std::make_unique<FlitLine>(world_.seed(), world_.add_line(), timing));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t next = (i + 1) % count;
+    ring_[i]->attach_next(link(i, true), link(next, false));
+    ring_[next]->attach_before(link(next, false), link(i, true));
+  }
+  allow(timing.latency);
+}
+
 ProtocolLine& Machine::add_line(LineTiming timing) {
   lines_.push_back(std::make_unique<ProtocolLine>(world_.seed(), world_.add_line(), timing));
   if (capturing_) lines_.back()->capture = &sightings_;
@@ -70,8 +91,8 @@ void Machine::run_watched(std::uint64_t limit) {
   }
 }
 
-void Machine::run_accesses(DeviceNode& device) {
-  while (device.accessing()) run(kAccessBatch);
+void Machine::run_accesses(const RegisterPort& registers) {
+  while (registers.accessing()) run(kAccessBatch);
 }
 
 void Machine::capture(bool on) {
@@ -83,12 +104,14 @@ std::size_t Machine::waiting() const {
   std::size_t open = 0;
   for (const auto& device : devices_) open += device->waiting();
   for (const auto& member : members_) open += member->waiting();
+  for (const auto& node : ring_) open += node->waiting();
   return open;
 }
 
 void Machine::step(std::uint64_t clocks) {
   if (closed_) throw std::logic_error("the machine is closed");
   for (const auto& device : devices_) device->run(now(), clocks);
+  for (const auto& node : ring_) node->run(now(), clocks);
   clocks_ += clocks;
   world_.run(now(), carry_out);
 }

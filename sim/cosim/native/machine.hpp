@@ -14,6 +14,7 @@
 #include "events.hpp"
 #include "member_node.hpp"
 #include "protocol_line.hpp"
+#include "ring_node.hpp"
 #include "switch_node.hpp"
 
 namespace catchment::cosim {
@@ -25,6 +26,9 @@ class Machine {
   DeviceNode& add_device(const rtl::Device& table, void* device, std::size_t fifo_bytes);
   SwitchNode& add_switch(softswitch::Packets& packets, SwitchTiming timing);
   MemberNode& add_member(StackTiming timing);
+  RingNode& add_ring_node(const rtl::RingDevice& table, void* device);
+  // Links between neighbours, in the order of the nodes and from the last one to the first.
+  void close_ring(LineTiming timing);
   // One direction of a cable; the other is a line of its own.
   ProtocolLine& add_line(LineTiming timing);
   void end(ProtocolLine& line, DeviceNode& device);
@@ -40,11 +44,16 @@ class Machine {
   // Until a watch closes, none is open, or `limit` clocks have passed; looks every 128.
   void run_watched(std::uint64_t limit);
   // Until a device's accesses are over.
-  void run_accesses(DeviceNode& device);
+  void run_accesses(const RegisterPort& registers);
 
   [[nodiscard]] std::uint64_t clocks() const { return clocks_; }
   [[nodiscard]] Picos now() const { return static_cast<Picos>(clocks_) * kClock; }
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
+
+  // The direction of a link that leaves a node of the ring: to the next one, or to the one before.
+  [[nodiscard]] FlitLine& link(std::size_t node, bool to_next) {
+    return *links_.at(2 * node + (to_next ? 0 : 1));
+  }
 
   void capture(bool on);
   std::vector<Sighting> sightings() { return std::exchange(sightings_, {}); }
@@ -60,6 +69,8 @@ class Machine {
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<MemberNode>> members_;
   std::vector<std::unique_ptr<ProtocolLine>> lines_;
+  std::vector<std::unique_ptr<RingNode>> ring_;
+  std::vector<std::unique_ptr<FlitLine>> links_;  // to the next one, to the one before, by node
   bool closed_ = false;
   bool capturing_ = false;
   std::vector<Sighting> sightings_;
