@@ -41,7 +41,7 @@ def test_the_seed_over_which_a_test_fails_is_named(sometimes: Path) -> None:
 
 
 def test_what_is_always_green_is_said_to_be(sometimes: Path) -> None:
-    done = repeat(sometimes, "-n", "1", "-k", "green")
+    done = repeat(sometimes, "-n", "1", "-k", "is_green")
     assert (done.returncode, done.stdout) == (0, "1 tests, 1 rounds: 0 not always green\n")
 
 

@@ -224,7 +224,7 @@ def test_proxies_at_different_steps_are_refused(tmp_path: Path, rng: random.Rand
     seed = rng.getrandbits(30)
     options = {"rule": RULES[0][0], "snapshots": tmp_path / "seen", "snapshot_every": 2}
     with group_of(2, 1, **options) as group:
-        run(group, seed, 2, rng)
+        run(group, seed, 3, rng)  # with the third step, both proxies have had the second
 
     def told(number: int, group: ProxyGroup) -> ProxyGroup:
         facts = {name: getattr(group, name) for name in ("addresses", "clients", "secret", "timeout")}

@@ -20,7 +20,7 @@ constexpr Nanos kReturnEvery = 100 * kMillisecond;
 constexpr Nanos kPoll = 300 * kMicrosecond;
 constexpr Nanos kNoTimeout = kNever / 4;
 // Ranks that were not heard for so long are not there.
-constexpr Nanos kSilent = 300 * kMillisecond;
+constexpr Nanos kSilent = 600 * kMillisecond;
 constexpr std::uint32_t kRoundTag = 0x726f756e;
 
 }  // namespace
