@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -43,7 +44,8 @@ def test_every_value_of_a_snapshot_has_its_step_whatever_is_pushed_meanwhile(rng
             for key in orders[thread, step]:
                 storage.write(key, value(key, step + 1, sizes[key]))
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) as pool, ExitStack() as exits:
+        exits.callback(barrier.abort)  # a failure leaves no thread waiting
         running = [pool.submit(push, thread) for thread in range(threads)]
         for at in range(0, steps, every):
             step = at + every // 2
