@@ -75,8 +75,13 @@ class Parts:
 
         Raises:
             ProxyError: another one has pushed something of that step, which would wait for ever; so does `add` from
-                now on.
+                now on. Or this one has not pushed what it says here.
         """
+        for shard, clients in enumerate(self._clients):
+            if client in clients and (had := self._next.get((shard, client), self._first)) != first:
+                raise ProxyError(
+                    f"client {client} ends after {first} steps, but its step {had} of shard {shard} is next"
+                )
         self._ended[client] = first
         for pending in self._pending:
             for other in pending.came:

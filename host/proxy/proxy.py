@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +14,7 @@ import numpy as np
 from catchment.host.errors import EndpointError
 from catchment.host.proxy.assembly import Assembled, Assembly
 from catchment.host.proxy.channel import Channel, Flag, Kind, Message
+from catchment.host.proxy.ending import Ending
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
 from catchment.host.proxy.leader import Go, Leader
@@ -54,9 +56,7 @@ class Proxy:
         self._group, self._number, self._ports = group, number, ports
         self._assembly = Assembly(group, number)
         self._lock = threading.Lock()
-        self._ended = threading.Condition()
-        self._failure: ProxyError | None = None
-        self._bye: set[int] = set()
+        self._ending = Ending(group.clients, len(group.addresses) - 1)
         self._found = Assembled()
         self._turns: list[Turns] = []
         self._parameters: Parameters | None = None
@@ -76,10 +76,11 @@ class Proxy:
             self._parameters.close()
 
     def run(self) -> None:
-        """Serve until every client has said that it is done.
+        """Serve until every client has said that it is done, and every proxy has finished and saved what they had.
 
         Raises:
             ProxyError: a client or a proxy is gone, did not come, or says what cannot be; all others are told the same.
+                Or a snapshot cannot be saved.
         """
         found = self._found = self._assembly.gather()
         assert found.table is not None, "clients have brought it"
@@ -87,22 +88,29 @@ class Proxy:
             self._set_up(found.table)
             self._welcome(found.table)
         except ProxyError as error:
-            self._fail(error)
-        if self._failure is None:
+            self._ending.fail(error)
+        if self._ending.failure is None:
             threads = self._begin(found)
+            self._serve_out()
         else:
             threads = [self._begun(channel.drain) for channel in found.clients.values()]
-        with self._ended:
-            self._ended.wait_for(lambda: self._failure is not None or len(self._bye) == self._group.clients)
-        if self._failure is None:
-            for channel in found.peers.values():
-                channel.bid_farewell()
+        if self._ending.failure is None:
             return
         for channel in found.channels():
-            channel.fail(str(self._failure))
+            channel.fail(str(self._ending.failure))
         for thread in threads:
             thread.join(_DRAIN / len(threads))
-        raise self._failure
+        raise self._ending.failure
+
+    def _serve_out(self) -> None:
+        """Wait for the end, in the order that `Ending` describes."""
+        self._ending.await_service(self._first, len(self._clients))
+        if self._parameters is not None:
+            self._parameters.close()
+        if self._ending.failure is None:
+            for channel in self._found.peers.values():
+                channel.bid_farewell()
+            self._ending.await_proxies(self._group.timeout)
 
     def _begin(self, found: Assembled) -> list[threading.Thread]:
         """Begin to sum; gives the threads that receive."""
@@ -130,9 +138,9 @@ class Proxy:
             np.float32 if table.tensors[shard.tensor].exponent is None else np.int32 for shard in table.shards
         ]
         if self._group.rule is not None:
-            self._parameters = Parameters(self._group, self._number, table, self._fail)
-        first = (self._parameters and self._parameters.first) or 0
-        self._parts = Parts(self._clients, [shard.stop - shard.start for shard in table.shards], dtypes, first)
+            self._parameters = Parameters(self._group, self._number, table, self._ending.fail)
+        self._first = (self._parameters and self._parameters.first) or 0
+        self._parts = Parts(self._clients, [shard.stop - shard.start for shard in table.shards], dtypes, self._first)
         self._group_of = [table.group(shard, self._group.groups) for shard in shards]
         self._leaders = {
             group: Leader(count, WINDOW)
@@ -180,26 +188,18 @@ class Proxy:
         def guarded() -> None:
             try:
                 work(*arguments)
-            except (ProxyError, EndpointError) as error:
-                self._fail(error)
+            except ProxyError as error:
+                self._ending.fail(error)
+            except EndpointError as error:
+                self._ending.fail(ProxyError(f"proxy {self._number} cannot sum through the switch: {error}"))
 
         thread = threading.Thread(target=guarded, daemon=True)
         thread.start()
         return thread
 
-    def _fail(self, error: Exception) -> None:
-        with self._ended:
-            if self._failure is None:
-                self._failure = error if isinstance(error, ProxyError) else ProxyError(
-                    f"proxy {self._number} cannot sum through the switch: {error}"
-                )  # fmt: skip
-            self._ended.notify_all()
-
     def _tell(self, channel: Channel, message: Message, payload: Lanes | None = None) -> None:
-        try:
+        with suppress(ProxyError):  # the thread that receives from the other end knows whether it said BYE before
             channel.send(message, payload)
-        except ProxyError as error:
-            self._fail(error)
 
     def _serve(self, client: int, channel: Channel) -> None:
         try:
@@ -216,12 +216,10 @@ class Proxy:
             with self._lock:
                 self._parts.end(client, message.step)
         except ProxyError as error:
-            self._fail(error)
+            self._ending.fail(error)
             channel.drain()
             return
-        with self._ended:
-            self._bye.add(client)
-            self._ended.notify_all()
+        self._ending.client_left(client, message.step)
 
     def _hear(self, channel: Channel) -> None:
         """What another proxy says."""
@@ -234,6 +232,7 @@ class Proxy:
                 self._turns[self._group_of[go.shard]].put(go)
             else:
                 raise ProxyError(f"{channel.peer} sends {message.kind.name}, which proxies do not say to each other")
+        self._ending.proxy_left()
 
     def _ready_if_complete(self, shard: int) -> None:
         with self._lock:
@@ -282,6 +281,7 @@ class Proxy:
                     Message(Kind.VALUE, go.shard, go.step, flags=flags, size=total.nbytes),
                     total,
                 )
+            self._ending.sum_finished()
             if group in self._leaders:
                 with self._lock:
                     said = self._leaders[group].done()

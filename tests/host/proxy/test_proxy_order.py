@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import numpy as np
 import pytest
 
 from catchment.host.proxy.channel import Flag
+from catchment.host.proxy.ending import Ending
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.leader import Go, Leader
 from catchment.host.proxy.parts import Parts
@@ -102,10 +104,55 @@ def test_a_shard_that_no_client_routes_here_is_zeros_at_once() -> None:
 
 def test_a_client_that_has_ended_is_named_when_another_goes_on() -> None:
     parts = Parts([frozenset({0, 1})], [1], [np.int32])
+    assert not parts.add(0, 0, 0, parts.check(0, 0, 0, 4))
     parts.end(0, 1)
-    part = parts.check(0, 0, 1, 4)
-    assert not parts.add(0, 0, 1, part)
-    assert parts.add(0, 0, 0, parts.check(0, 0, 0, 4))
+    assert parts.add(0, 0, 1, parts.check(0, 0, 1, 4))
     parts.take(0)
     with pytest.raises(ProxyError, match="client 0 ended after 1 steps, but client 1 pushes in step 1"):
         parts.add(0, 1, 1, parts.check(0, 1, 1, 4))
+
+
+def test_a_client_that_ends_after_other_steps_than_it_pushed_is_named() -> None:
+    parts = Parts([frozenset({0, 1}), frozenset({1})], [1, 1], [np.int32] * 2, first=4)
+    parts.add(0, 4, 0, parts.check(0, 4, 0, 4))
+    for steps in (4, 6):
+        with pytest.raises(ProxyError, match=f"client 0 ends after {steps} steps, but its step 5 of shard 0 is next"):
+            parts.end(0, steps)
+    parts.end(0, 5)
+
+
+def test_a_proxy_ends_when_it_has_finished_what_clients_had_and_all_others_have() -> None:
+    ending = Ending(clients=2, peers=2)
+    over: list[str] = []
+
+    def wait() -> None:
+        ending.await_service(first=3, shards=2)
+        over.append("served")
+        ending.await_proxies(60.0)
+        over.append("ended")
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    ending.client_left(0, 5)
+    ending.client_left(1, 5)
+    for _ in range(3):
+        ending.sum_finished()
+    waiting.join(0.05)
+    assert not over  # two steps of two shards make four sums
+    ending.proxy_left()
+    ending.sum_finished()
+    waiting.join(0.05)
+    assert "ended" not in over
+    ending.proxy_left()
+    waiting.join(60.0)
+    assert over == ["served", "ended"]
+    assert ending.failure is None
+
+
+def test_whoever_waits_for_the_end_hears_of_the_first_failure_and_of_proxies_that_do_not_end() -> None:
+    ending = Ending(clients=1, peers=1)
+    ending.await_proxies(0.0)
+    assert str(ending.failure).startswith("1 of 1 other proxies had not ended 0 s after the last client")
+    ending.fail(ProxyError("a consequence"))
+    ending.await_service(first=0, shards=1)
+    assert str(ending.failure).startswith("1 of 1 other")
