@@ -21,6 +21,7 @@ from catchment.checkout import ROOT
 sys.path.insert(0, str(Path(__file__).parent / "selection"))
 
 import quick
+import sampling
 import tiers
 import verdicts
 
@@ -74,9 +75,10 @@ def pytest_collection() -> Iterator[object]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """The tests of `make check` have its mark."""
+    """The tests of `make check` have its mark; long ones that this run does not draw are slow."""
     if quick.is_quick(item.path.relative_to(Path(__file__).parent).as_posix()):
         item.add_marker(pytest.mark.check)
+    sampling.leave_to_the_long_run(item, SEED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -105,12 +105,12 @@ class Client(SumClient):
     def _submit(self, shard: int, flags: Flag) -> None:
         self._outbox.put((shard, self._step, flags))
 
-    def _leave(self, *, midway: bool, steps: int) -> None:
+    def _leave(self, *, midway: bool, steps: int, why: str) -> None:
         self._outbox.put(None)
         self._sender.join()
         for channel in self._channels:
             if midway:
-                channel.fail(f"client {self._number} left in the midst of step {self._step}")
+                channel.fail(f"client {self._number} left in the midst of step {self._step}{why}")
             else:
                 channel.bid_farewell(steps)
             channel.shut()

@@ -148,9 +148,9 @@ class HomeClient(SumClient):
                 line.awaited -= 1
             self._arrived(shard, Flag.NOT_FINITE if total[size] else Flag(0))
 
-    def _leave(self, *, midway: bool, steps: int) -> None:
+    def _leave(self, *, midway: bool, steps: int, why: str) -> None:
         """The next vector of each home says it, in the place of the shard whose turn it is."""
-        del midway, steps  # a home sees at which vector everybody leaves
+        del midway, steps, why  # a home sees at which vector everybody leaves; vectors have no room for words
         said: list[Completion] = []
         idle = [line.awaited == 0 for line in self._lines]
         for line in self._lines:

@@ -82,8 +82,8 @@ class SumClient(ABC):
         """Begin to sum a shard of what was pushed in this step."""
 
     @abstractmethod
-    def _leave(self, *, midway: bool, steps: int) -> None:
-        """Say that nothing follows; `midway`: others will wait for what this client has not pushed."""
+    def _leave(self, *, midway: bool, steps: int, why: str) -> None:
+        """Say that nothing follows; `midway`: others will wait for what this client has not pushed, and hear why."""
 
     @abstractmethod
     def _tell_others(self, error: ProxyError) -> None:
@@ -165,10 +165,13 @@ class SumClient(ABC):
     @final
     def close(self) -> None:
         """Say that nothing follows. In the midst of a step the others are told that this client is gone."""
+        self._close("")
+
+    def _close(self, why: str) -> None:
         self._closing = True
         pushed = [tensor.step == self._step for tensor in self._tensors]
         midway = any(tensor.left for tensor in self._tensors) or any(pushed) != all(pushed)
-        self._leave(midway=midway, steps=self._step + all(pushed))
+        self._leave(midway=midway, steps=self._step + all(pushed), why=why)
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +179,7 @@ class SumClient(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._close("" if error is None else f": {error or type(error).__name__}")
 
     def arrived(self, number: int) -> bool:
         """Whether all of a tensor's sum is there (or something failed)."""

@@ -72,6 +72,17 @@ def test_a_client_that_ends_with_a_step_half_pushed_is_named() -> None:
         run_group(group, TABLE, work)
 
 
+def test_others_hear_what_ended_a_client() -> None:
+    def work(client: Client, number: int) -> None:
+        client.push("a", np.ones(100, np.float32))
+        client.push("c" if number else "b", np.ones(7, np.float32))
+        client.end_step()
+
+    why = "client 1 left in the midst of step 0: tensor 'c' is not registered"
+    with group_of(2, 2) as group, pytest.raises(ProxyError, match=why):
+        run_group(group, TABLE, work)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
