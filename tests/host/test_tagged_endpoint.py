@@ -36,6 +36,23 @@ def forgeries(header: Header, payload: bytes) -> list[bytes]:
     ]
 
 
+def _answer(switch: socket.socket) -> int:
+    """Answer a frame as the switch of a job of one would, forged answers first; gives how many of these there were."""
+    try:
+        data, address = switch.recvfrom(2048)
+    except TimeoutError:
+        return 0
+    read = tags.opened(KEY, data)
+    assert read is not None, data.hex()
+    header, payload = read
+    answer = header._replace(type=PacketType.FA if header.type == PacketType.PA else PacketType.MH)
+    forged = forgeries(answer, payload) if answer.type == PacketType.FA else []
+    for one in forged:
+        switch.sendto(one, address)
+    switch.sendto(tags.tagged(KEY, answer, payload), address)
+    return len(forged)
+
+
 def test_forged_sums_are_counted_and_change_nothing(rng: random.Random) -> None:
     """Every answer comes after forged ones; the sums are those of the switch, the frames up have right tags."""
     values = np.array([rng.randrange(-(1 << 31), 1 << 31) for _ in range(100)], np.int32)
@@ -46,20 +63,7 @@ def test_forged_sums_are_counted_and_change_nothing(rng: random.Random) -> None:
         with Endpoint.peer(stream=STREAM, wid=0, local=LOCAL, switch=switch.getsockname(), timeout=PATIENCE) as peer:
             push, pull = peer.push(values), peer.pull(into)
             while not (push.done() and pull.done()):
-                try:
-                    data, address = switch.recvfrom(2048)
-                except TimeoutError:
-                    continue
-                read = tags.opened(KEY, data)
-                assert read is not None, data.hex()
-                header, payload = read
-                kind = PacketType.FA if header.type == PacketType.PA else PacketType.MH
-                answer = header._replace(type=kind)
-                if kind == PacketType.FA:
-                    for forged in forgeries(answer, payload):
-                        switch.sendto(forged, address)
-                        sent += 1
-                switch.sendto(tags.tagged(KEY, answer, payload), address)
+                sent += _answer(switch)
             push.wait(PATIENCE)
             pull.wait(PATIENCE)
             assert peer.stats()["rejects"]["tag"] == sent >= len(forgeries(Header(), b""))
@@ -76,20 +80,7 @@ def test_forged_sums_of_a_rank_are_counted_and_change_nothing(rng: random.Random
         with Communicator(STREAM, rank=0, local=LOCAL, switch=switch.getsockname(), timeout=PATIENCE) as rank:
             work, sent = rank.all_reduce(values, result), 0
             while not work.done():
-                try:
-                    data, address = switch.recvfrom(2048)
-                except TimeoutError:
-                    continue
-                read = tags.opened(KEY, data)
-                assert read is not None, data.hex()
-                header, payload = read
-                kind = PacketType.FA if header.type == PacketType.PA else PacketType.MH
-                answer = header._replace(type=kind)
-                if kind == PacketType.FA:
-                    for forged in forgeries(answer, payload):
-                        switch.sendto(forged, address)
-                        sent += 1
-                switch.sendto(tags.tagged(KEY, answer, payload), address)
+                sent += _answer(switch)
             work.wait(PATIENCE)
             assert rank.stats()["forged"] == sent >= len(forgeries(Header(), b""))
     np.testing.assert_array_equal(result, values)
