@@ -9,6 +9,7 @@ import itertools
 import random
 from collections import Counter
 
+import pytest
 from live_job import JOB, OUTSIDER, ROOT_HOST, LiveJob
 from running_controller import until
 
@@ -38,6 +39,7 @@ def all_attacks(live: LiveJob, rng: random.Random) -> list[Attack]:
     return made
 
 
+@pytest.mark.sampled(3)
 def test_an_attacker_on_a_port_changes_no_payload(seed: int, rng: random.Random) -> None:
     with (
         LiveJob(seed) as live,

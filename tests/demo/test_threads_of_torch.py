@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 import torch
 from rich.console import Console
 
 from catchment.demo import TrainingOptions, run
 
 
+@pytest.mark.sampled(3)
 def test_bits_do_not_depend_on_torch_s_threads(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)

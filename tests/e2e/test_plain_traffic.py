@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from lab import Lab
 
 SERVER = """
@@ -53,6 +54,7 @@ def transfer(lab: Lab, source: str, destination: str, size: int) -> None:
     assert server.wait(120) == 0
 
 
+@pytest.mark.sampled(3)
 def test_tcp_between_hosts(lab: Lab) -> None:
     transfer(lab, "w0", "w1", 4 << 20)
     transfer(lab, "out", "opt", 100_000)

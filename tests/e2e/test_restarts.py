@@ -56,6 +56,7 @@ def run_with_a_restart(lab: ControlledLab, part: str, seed: int) -> None:
     lab.wait_until_up()
 
 
+@pytest.mark.sampled(3)
 def test_something_dies_and_comes_back(controlled: ControlledLab, rng: random.Random) -> None:
     """One part at random; `make test-full` kills each."""
     part = rng.choice(PARTS)

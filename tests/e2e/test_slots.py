@@ -45,6 +45,7 @@ def port_faults(lab: Lab, spec: str) -> Iterator[SwitchAdmin]:
                 admin.set_faults(port, "off")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 @pytest.mark.parametrize("workers", [2, 4, 8])
 def test_sums_are_exact(slots_lab: Lab, workers: int, loss: float, rng: random.Random) -> None:

@@ -8,12 +8,14 @@ import re
 import subprocess
 
 import numpy as np
+import pytest
 
 from catchment.hls.build import HLS, KERNELS, compile_kernels, scoreboard
 from catchment.rtl.packed import layout
 from catchment.rtl.sources import RTL
 
 
+@pytest.mark.sampled(3)
 def test_c_simulation() -> None:
     result = subprocess.run([compile_kernels("csim.cpp", "csim")], capture_output=True, text=True, check=False)
     assert result.stdout == "csim: 0 failures\n"

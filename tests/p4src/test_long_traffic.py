@@ -17,6 +17,7 @@ many_times = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(3)
 @many_times
 def test_luwu_answers_random_traffic_as_its_model(tries: int, rng: random.Random) -> None:
     play(Build(program="luwu"), STREAMS, WORKER_TYPES, tries, rng)

@@ -36,6 +36,7 @@ def run(rng: random.Random, build: Build, frames: int) -> None:
         assert target.switch.read_registers(name) == cells, f"register {name}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lanes", [8, 64, 256])
 def test_embedded_equals_the_model(rng: random.Random, lanes: int) -> None:
     for _ in range(4):

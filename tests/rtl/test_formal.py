@@ -12,6 +12,7 @@ PROOFS = {proof.name: proof for proof in proofs()}
 SAMPLE = ("skid_buffer", "arbiter_rr")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.sources_alone
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_proof_holds_and_its_mutants_fail(name: str) -> None:

@@ -67,6 +67,7 @@ def test_every_16_bit_word_at_every_exponent(dtype: DataType, workers: int) -> N
         check_to_int(every_word(dtype), dtype, exponent, workers)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("stages", "halves"), BUILDS)
 def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):

@@ -6,6 +6,7 @@ import pytest
 from cocotb_run import run_cocotb
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rings", [1, pytest.param(6, marks=pytest.mark.slow)])
 def test_rings(rings: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CATCHMENT_RINGS", str(rings))

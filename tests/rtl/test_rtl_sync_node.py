@@ -76,6 +76,7 @@ def check_ring(devices: int, seed: int, faults: bool) -> None:
             assert counted(ring, register) == 0, register.name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "faults", [pytest.param(False, marks=pytest.mark.slow, id="good links"), pytest.param(True, id="bad links")]
 )
@@ -142,6 +143,7 @@ def test_what_cannot_be_posted_is_refused_and_counted() -> None:
         assert not node.done
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operation", ["sum", "maximum"])
 def test_the_kernel_makes_the_same_memories(operation: Operation, seed: int) -> None:
     """A chunk by the HLS kernel, pass by pass, and the same tensor by the hardware."""

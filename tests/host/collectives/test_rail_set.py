@@ -26,6 +26,7 @@ def labs() -> Iterator[list[ShmLab]]:
         yield [exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024)) for _ in range(2)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", RailPolicy)
 def test_the_bits_are_those_of_one_rail(policy: RailPolicy, labs: list[ShmLab], rng: random.Random) -> None:
     # Of 20,000 elements one rail gets 31 vectors and less: an array of that length would be on the grid.  Of 16,385 one

@@ -47,6 +47,7 @@ def done(work: Work, lanes: int) -> None:
     assert work.statistics.vectors == vectors(lanes)
 
 
+@pytest.mark.sampled(3)
 def test_what_needs_no_guess_is_one_vector(ranks: list[Communicator], seed: int) -> None:
     """Integers, words, fixed scaling; and one more lane than there is room for."""
 

@@ -15,6 +15,7 @@ from catchment.sim.golden import glm
 from catchment.wire.generated.glm_numbers import ACCUMULATOR_BITS, BANKS
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", list(Loss))
 def test_a_training_three_ways(loss: Loss, rng: random.Random) -> None:
     case = Case(rng, bits=rng.randrange(1, 17), loss=loss, workers=2, features=200, samples=44)

@@ -24,6 +24,7 @@ def verb(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not ended.value.code, ended.value.code
 
 
+@pytest.mark.sampled(3)
 def test_a_capture_has_every_frame_of_every_cable(tmp_path: Path, rng: random.Random) -> None:
     path = tmp_path / "run.pcapng"
     with Machine.star(2, seed=rng.getrandbits(32)) as machine:

@@ -24,6 +24,7 @@ from catchment.sim.glm.network_runner import NetworkRunner
 ENDLESS = 100_000
 
 
+@pytest.mark.sampled(3)
 def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, prepared = Watched(monkeypatch), prepared_samples(rng, 3, ENDLESS)
     said = failure(prepared, NetworkRunner(LabKind.SHM), watched.kill_worker)

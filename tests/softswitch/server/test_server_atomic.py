@@ -39,6 +39,7 @@ def batch(names: Names, value: int) -> list[p4runtime_pb2.Update]:
     return [update("MODIFY", entity) for entity in (first, *between, last)]
 
 
+@pytest.mark.sampled(3)
 def test_frames_never_see_half_a_batch(wired: RawClient, ports: FramePorts, names: Names) -> None:
     wired.insert(names.entry("exact_t", {1: DST, 2: IN_PORT}, ("forward", [OUT_PORT])), *visible(names, 0))
     wired.insert(*[names.entry("exact_t", {1: n, 2: 9}, ("forward", [0])) for n in range(FILLERS)])
