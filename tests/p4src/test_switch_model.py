@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from frame_builder import (
     SWITCH_IP,
@@ -430,3 +432,38 @@ def test_a_slot_that_a_far_vector_took_is_given_back(switch: SwitchModel) -> Non
     assert list(vector(frame, LANES)) == [6000 + lane * 21 for lane in range(LANES)]
     assert switch.inject(1, pa(REDUCE, 1, 8 + FAR, ramp(9))) == []
     assert switch.drops == {DropReason.OLD_SEQ: 1, DropReason.BEYOND_WINDOW: 1}
+
+
+def sums_of_a_window(switch: SwitchModel) -> list[list[int]]:
+    """The job begins: the root says where, and three workers send its first window; T is 4."""
+    switch.inject(4, hb(REDUCE, 4, 0, 4))
+    sums = []
+    for seq in range(4):
+        for port in (1, 2):
+            assert switch.inject(port, pa(REDUCE, port, seq, ramp(port + seq))) == []
+        [(_, frame)] = switch.inject(3, pa(REDUCE, 3, seq, ramp(3 + seq)))
+        sums.append(list(vector(frame, LANES)))
+    return sums
+
+
+def true_sums() -> list[list[int]]:
+    return [[sum(lanes) for lanes in zip(*(ramp(port + seq) for port in (1, 2, 3)), strict=True)] for seq in range(4)]
+
+
+def test_two_windows_of_forged_vectors_before_a_job_begins_are_given_back(
+    switch: SwitchModel, rng: random.Random
+) -> None:
+    """In any order those of the second window take the slots, and they are beyond the root's first word."""
+    forged = [*range(8), *(rng.randrange(8) for _ in range(20))]
+    rng.shuffle(forged)
+    for seq in forged:
+        assert switch.inject(1, pa(REDUCE, 1, seq, ramp(rng.randrange(100, 200)))) == []
+    assert sums_of_a_window(switch) == true_sums()
+
+
+def test_a_forged_vector_of_the_first_window_stands_for_the_member_s_own(switch: SwitchModel) -> None:
+    """Root of the member's host sent it, and without tags that is the member: its own vector comes again."""
+    switch.inject(1, pa(REDUCE, 1, 2, ramp(150)))
+    true = true_sums()
+    true[2] = [mine - own + forged for mine, own, forged in zip(true[2], ramp(3), ramp(150), strict=True)]
+    assert sums_of_a_window(switch) == true
