@@ -56,7 +56,10 @@ class WatchedProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=None if environment is None else dict(environment),
-                start_new_session=True,  # Ctrl-C is for the owner, which then ends us in order
+                # Ctrl-C is for the owner, which then ends us in order. A session would do that, too, but Linux gives
+                # each session a share of the processors (autogroup), and one that sleeps much between busy ones was
+                # seen not to be run for seconds.
+                process_group=0,
             )
         except OSError as failure:
             if self._log is not None:

@@ -371,7 +371,8 @@ PYBIND11_MODULE(_machines, module) {
       .def("on_said", &RollCall::on_said)
       .def("due", &RollCall::due)
       .def_property_readonly("deadline", &RollCall::deadline)
-      .def("all_heard_at", &RollCall::all_heard_at);
+      .def("all_heard_at", &RollCall::all_heard_at)
+      .def("missing", &RollCall::missing);
 
   py::class_<rails::Lateness>(module, "Lateness")
       .def(py::init<>())

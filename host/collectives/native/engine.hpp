@@ -72,12 +72,14 @@ class Engine {
   // Whether everything that this rank has sent has arrived at all ranks.
   bool settled() const { return !window_.outstanding(); }
   Nanos deadline() const;
-  // Ranks (bits) that have not been heard since `since`, and whether the switch is known to be
-  // gone.
-  std::uint64_t silent_ranks(Nanos since) const { return roll_call_.silent(since); }
+  // As RollCall::missing.
+  std::optional<std::uint64_t> missing_ranks(Nanos since, Nanos now) const {
+    return roll_call_.missing(since, now);
+  }
   // Since when no rank, this one among them, has been without a word over the switch; 0 while one
   // never had any.
   Nanos all_heard_at() const { return roll_call_.all_heard_at(); }
+  // The switch is known to be gone.
   bool absent() const { return port_ != nullptr && port_->absent(); }
   // For how long the switch has been gone, or has answered nothing, while operations wait.
   Nanos away_for(Nanos now) const;

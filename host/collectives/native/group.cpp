@@ -88,8 +88,8 @@ Nanos Group::stalled_for() {
   return with_turn([&](Hub&) { return engine_->stalled_for(monotonic_now()); });
 }
 
-std::uint64_t Group::silent_ranks(Nanos since) {
-  return with_turn([&](Hub&) { return engine_->silent_ranks(since); });
+std::optional<std::uint64_t> Group::missing_ranks(Nanos since) {
+  return with_turn([&](Hub&) { return engine_->missing_ranks(since, monotonic_now()); });
 }
 
 Nanos Group::last_sum_at() {

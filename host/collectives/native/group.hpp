@@ -51,9 +51,10 @@ class Group {
   // Goes on by the way `to`, which is kept as `from` is given back; false where that cannot be.
   // One thread at a time.  A shared-memory port has to be that of another group of this process.
   bool move(Way& from, Way& to);
-  // How long operations have waited without any sum, and which ranks (bits) are heard.
+  // How long operations have waited without any sum.
   Nanos stalled_for();
-  std::uint64_t silent_ranks(Nanos since);
+  // As RollCall::missing, until now.
+  std::optional<std::uint64_t> missing_ranks(Nanos since);
   // When a sum last came from the switch of the way that it goes now; 0 before the first.
   Nanos last_sum_at();
   // As Engine::all_heard_at.

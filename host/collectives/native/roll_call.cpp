@@ -66,6 +66,15 @@ std::uint64_t RollCall::silent(Nanos since) const {
   return bits;
 }
 
+std::optional<std::uint64_t> RollCall::missing(Nanos since, Nanos now) const {
+  const Nanos enough = (now - since) / kQuarter;
+  if (carried(since) < enough) return std::nullopt;
+  // Up to then the switch has carried the words of whoever said any.
+  const Nanos judged = seen_[rank_].at;
+  const std::uint64_t never = silent(since);
+  return never != 0 ? never : silent(judged - enough);
+}
+
 Nanos RollCall::all_heard_at() const { return std::ranges::min(seen_, {}, &Seen::at).at; }
 
 std::uint64_t RollCall::behind(Nanos since, Seq seq) const {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ class RollCall {
 
   // Ranks (bits) that have not been heard since `since`.
   std::uint64_t silent(Nanos since) const;
+  // For how long after `since` the switch has carried words, this rank's own among them.
+  Nanos carried(Nanos since) const { return std::max<Nanos>(seen_[rank_].at - since, 0); }
+  // Ranks (bits) that must be taken for gone by one that has waited from `since` to `now`: those
+  // that were never heard meanwhile, or else those that were silent for the last quarter.  Nothing
+  // is known where a switch that is not run, or is cut off, has carried no words for so long: it
+  // has lost the others' as well as this rank's own.
+  std::optional<std::uint64_t> missing(Nanos since, Nanos now) const;
   // When the rank that has been silent longest was heard, this one among them; 0: one never was.
   Nanos all_heard_at() const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
@@ -57,13 +65,13 @@ class RollCall {
   // For how long the switch has brought nothing, not even this rank's own calls, which it carries
   // back whatever the other ranks do; 0 until that is no accident.
   Nanos unanswered_for(Nanos now) const;
-  // The switch has carried this rank's own call back.
-  bool heard_itself(Nanos since) const { return seen_[rank_].at >= since; }
 
  private:
   static constexpr Nanos kShortest = 20'000'000;
   static constexpr Nanos kLongest = 100'000'000;
   static constexpr Nanos kShare = 4;
+  // Of the time that a rank has waited, what is long enough to miss somebody in.
+  static constexpr Nanos kQuarter = 4;
   // Calls that are so many intervals apart are not in a row.
   static constexpr Nanos kInRow = 10;
   // So many lost in a row are no accident.

@@ -134,7 +134,8 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
   failure.fatal = true;
   failure.seq = consumer_.ack();
   failure.message = "no progress within the timeout of " + seconds(timeout);
-  if (heard_ == 0 || !roll_call_.heard_itself(since)) {
+  const std::optional<std::uint64_t> gone = roll_call_.missing(since, since + timeout);
+  if (heard_ == 0 || !gone) {
     failure.kind = "unreachable";
     failure.message +=
         heard_ == 0 ? ", and nothing was ever heard from the switch" : ", and the switch is silent";
@@ -142,10 +143,9 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
     return failure;
   }
   failure.kind = "missing";
-  std::uint64_t silent = roll_call_.silent(since);
   const std::uint64_t behind = roll_call_.behind(since, consumer_.ack());
-  // A rank may have gone after a last word: a rank that lives is heard all the time.
-  if (silent == 0 && behind == 0) silent = roll_call_.silent(since + timeout - timeout / 4);
+  // A rank that has not called the operation is heard, unless it has gone after a last word.
+  const std::uint64_t silent = behind == 0 ? *gone : roll_call_.silent(since);
   failure.peers = silent != 0 ? silent : behind;
   if (silent != 0) {
     failure.message += ": " + ranks_in(silent) + " cannot be heard";

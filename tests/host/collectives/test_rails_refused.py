@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
+import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -138,19 +140,46 @@ def test_without_any_switch_opening_fails_and_names_all_rails(tmp_path: Path, la
     assert caught.value.hint
 
 
-@pytest.mark.slow  # not steady on a busy machine: a rank that is not run is named, too
-def test_a_rank_that_never_comes_is_named_on_each_rail(labs: list[ShmLab], rng: random.Random) -> None:
-    """The others' operations wait for it no longer than their timeout, though ranks never agree about rails."""
-    missing = rng.randrange(RANKS)
+def without_one(
+    labs: list[ShmLab], missing: int, wait: Callable[[list[RailSet]], list[Any]], timeout: float
+) -> list[CollectiveError]:
+    """What the others' operations raise, called by `wait`, when one rank never comes."""
     with ExitStack() as exits:
         told = exits.enter_context(deployed(labs, [GBIT, GBIT]))
         there = [
-            exits.enter_context(RailSet.of_job(told[name], timeout=2.0))
+            exits.enter_context(RailSet.of_job(told[name], timeout=timeout))
             for rank, name in enumerate(NAMES)
             if rank != missing
         ]
-        raised = together(there, lambda rank: rank.all_reduce(np.ones(100_000, np.float32)).wait(PATIENCE))
-    who = f"rank {missing} cannot be heard"
+        raised = wait(there)
     for error in raised:
         assert isinstance(error, CollectiveError) and (error.kind, error.peers) == ("missing", (missing,)), raised
+    return raised
+
+
+def call(there: list[RailSet]) -> list[Any]:
+    return together(there, lambda rank: rank.all_reduce(np.ones(100_000, np.float32)).wait(PATIENCE))
+
+
+def test_a_rank_that_never_comes_is_named_on_each_rail(labs: list[ShmLab], rng: random.Random) -> None:
+    """The others' operations wait for it no longer than their timeout, though ranks never agree about rails."""
+    missing = rng.randrange(RANKS)
+    who = f"rank {missing} cannot be heard"
+    for error in without_one(labs, missing, call, 2.0):
         assert f"no rail joins all ranks: on rail a {who}; on rail b {who}" in str(error)
+
+
+def test_ranks_behind_a_switch_that_is_not_run_are_not_missing(labs: list[ShmLab], rng: random.Random) -> None:
+    """Rail b brings nobody's words, which makes the ranks that live no more missing than this one."""
+    missing, stopped = rng.randrange(RANKS), labs[1].switch.pid
+
+    def while_stopped(there: list[RailSet]) -> list[Any]:
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            return call(there)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+
+    for error in without_one(labs, missing, while_stopped, 2.0):
+        said = f"no rail joins all ranks: on rail a rank {missing} cannot be heard; on rail b the switch is silent"
+        assert said in str(error)

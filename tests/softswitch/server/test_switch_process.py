@@ -151,6 +151,13 @@ def test_the_starter_quotes_what_the_switch_said(kinds: Program) -> None:
         SwitchProcess(executable=EXECUTABLE, prefix=("/bin/sh", "-c", "exec sleep 30", "sh"), timeout=0.2)
 
 
+def test_ctrl_c_is_for_the_owner_and_the_processors_are_shared_with_it(start: Callable[..., SwitchProcess]) -> None:
+    """A terminal interrupts a process group; the kernel may share processors out by sessions."""
+    pid = start().pid
+    assert os.getpgid(pid) == pid != os.getpgid(0)
+    assert os.getsid(pid) == os.getsid(0)
+
+
 def test_the_starter_tells_when_the_switch_ended(start: Callable[..., SwitchProcess]) -> None:
     switch = start()
     assert switch.is_alive()

@@ -19,8 +19,8 @@ constexpr Nanos kLongestGap = 100 * kMillisecond;
 constexpr Nanos kReturnEvery = 100 * kMillisecond;
 constexpr Nanos kPoll = 300 * kMicrosecond;
 constexpr Nanos kNoTimeout = kNever / 4;
-// Ranks that were not heard for so long are not there.
-constexpr Nanos kSilent = 600 * kMillisecond;
+// A round that takes so long may be one that never comes.
+constexpr Nanos kOverdue = 300 * kMillisecond;
 constexpr std::uint32_t kRoundTag = 0x726f756e;
 
 }  // namespace
@@ -137,14 +137,10 @@ std::shared_ptr<Council::Gathering> Council::first_of(
     }
     if (!waits) bell_->wait(kLook);  // for close(): every stream has failed
     const Nanos now = monotonic_now();
-    if (now - began < kSilent) continue;
-    std::vector<std::uint64_t> silent;
+    if (now - began < kOverdue) continue;
     Nanos away = kNever;
-    for (const auto& control : controls_) {
-      silent.push_back(control->silent_ranks(now - kSilent));
-      away = std::min(away, control->away_for());
-    }
-    member_.overdue(silent, away);
+    for (const auto& control : controls_) away = std::min(away, control->away_for());
+    member_.overdue(began, away);
   }
   return nullptr;
 }

@@ -48,9 +48,8 @@ class CouncilMember {
   virtual std::uint64_t freeze() = 0;
   // `joined`: rails (bits) over which some round has ever come to this rank.
   virtual void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) = 0;
-  // A round does not come: on each rail the ranks (bits) that are not heard, and for how long none
-  // of the switches has answered.
-  virtual void overdue(const std::vector<std::uint64_t>& silent, Nanos away) = 0;
+  // A round that began at `began` does not come; for how long none of the switches has answered.
+  virtual void overdue(Nanos began, Nanos away) = 0;
   // How long some operation has waited without any sum.
   virtual Nanos stalled_for() = 0;
   // When a sum of all ranks last came over a rail itself; 0: none has.

@@ -30,7 +30,7 @@ void RailSet::decided(const Verdict& verdict, const RailHealth& health, std::uin
   {
     const std::scoped_lock lock(mutex_);
     frozen_ = false;
-    apart_.reset();
+    overdue_since_ = kNever;
     if (verdict.changed) changes_.push_back({verdict.from, verdict.up});
     for (std::uint32_t rail = 0; rail < rails_.size(); ++rail) {
       states_[rail].health = health.of(rail);
@@ -62,7 +62,7 @@ void RailSet::fail_all(const CollectiveFailure& failure) {
   thawed_.notify_all();
 }
 
-void RailSet::overdue(const std::vector<std::uint64_t>& silent, Nanos away) {
+void RailSet::overdue(Nanos began, Nanos away) {
   if (absent_ != 0 && away >= absent_) {
     CollectiveFailure failure{.kind = "unreachable",
                               .message = "no rail has a switch that answers:",
@@ -78,13 +78,12 @@ void RailSet::overdue(const std::vector<std::uint64_t>& silent, Nanos away) {
   }
   {
     const std::scoped_lock lock(mutex_);
-    apart_.reset();
-    if (std::ranges::find(silent, std::uint64_t{0}) == silent.end()) apart_ = nothing_joins(silent);
+    overdue_since_ = began;
     if (waiting_.empty() || broken_) return;
     const RailOperation& first = *waiting_.front();
     const Nanos limit = first.call_.timeout != 0 ? first.call_.timeout : timeout_;
     if (monotonic_now() - first.started_at_ < limit) return;
-    broken_ = apart_;
+    broken_ = nothing_joins(first.started_at_);
     if (!broken_) {
       broken_ = {.kind = "missing",
                  .message = "the ranks have not agreed within the timeout which rails they use",
@@ -98,18 +97,22 @@ void RailSet::overdue(const std::vector<std::uint64_t>& silent, Nanos away) {
   thawed_.notify_all();
 }
 
-CollectiveFailure RailSet::nothing_joins(const std::vector<std::uint64_t>& silent) const {
+std::optional<CollectiveFailure> RailSet::nothing_joins(Nanos since) const {
+  if (overdue_since_ == kNever) return std::nullopt;
   CollectiveFailure failure{.kind = "missing",
                             .message = "no rail joins all ranks",
                             .hint = "have ranks ended, or have links of all rails failed?",
                             .peers = 0,
                             .seq = std::nullopt,
                             .fatal = true};
-  for (std::uint32_t rail = 0; rail < rails_.size(); ++rail) {
-    failure.message += (rail == 0 ? ": on rail " : "; on rail ") + rails_[rail].name + " " +
-                       ranks_in(silent[rail]) + " cannot be heard";
-    failure.peers |= silent[rail];
+  for (const Rail& rail : rails_) {
+    const auto gone = rail.control->missing_ranks(std::max(since, overdue_since_));
+    if (gone == std::uint64_t{0}) return std::nullopt;
+    failure.message += (&rail == &rails_.front() ? ": on rail " : "; on rail ") + rail.name + " " +
+                       (gone ? ranks_in(*gone) + " cannot be heard" : "the switch is silent");
+    failure.peers |= gone.value_or(0);
   }
+  if (failure.peers == 0) return std::nullopt;
   return failure;
 }
 

@@ -140,7 +140,9 @@ CollectiveOutcome RailSet::outcome(const RailOperation& operation) {
     if (outcome.failure && !whole.failure) {
       whole.failure = on_rail(*outcome.failure, rails_[part.rail].name);
       const bool cut = outcome.failure->kind == "unreachable" || outcome.failure->kind == "missing";
-      if (cut && apart_) whole.failure = apart_;
+      if (auto apart = cut ? nothing_joins(operation.started_at_) : std::nullopt) {
+        whole.failure = std::move(apart);
+      }
       if (broken_ && outcome.failure->message == broken_->message) whole.failure = broken_;
     }
     whole.latency = std::max(whole.latency, outcome.latency);

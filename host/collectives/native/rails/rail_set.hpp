@@ -121,10 +121,11 @@ class RailSet final : private CouncilMember {
 
   std::uint64_t freeze() override;
   void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) override;
-  void overdue(const std::vector<std::uint64_t>& silent, Nanos away) override;
+  void overdue(Nanos began, Nanos away) override;
   void fail_all(const CollectiveFailure& failure);
-  // On each rail the ranks (bits) that cannot be heard.
-  CollectiveFailure nothing_joins(const std::vector<std::uint64_t>& silent) const;
+  // What keeps the ranks from agreeing, as an operation sees it that has waited since `since`; none
+  // where a rail joins all ranks, or no switch has carried enough to tell.
+  std::optional<CollectiveFailure> nothing_joins(Nanos since) const;
   Nanos stalled_for() override;
   Nanos last_sum_at(std::uint32_t rail) override;
   // Which rails operations use from `from` on.
@@ -160,7 +161,7 @@ class RailSet final : private CouncilMember {
   std::vector<std::uint64_t> up_since_;      // each rail, which operation
   std::deque<Change> changes_;               // agreed, of operations that are not planned
   std::optional<CollectiveFailure> broken_;  // every further operation fails so
-  std::optional<CollectiveFailure> apart_;   // no rail joins all ranks, as far as is known now
+  Nanos overdue_since_ = kNever;             // when the round began that does not come
   bool closing_ = false;
   std::mutex ending_;   // of close()
   std::thread thread_;  // where there are several rails
