@@ -19,6 +19,7 @@
 #include "heartbeat.hpp"
 #include "rail_costs.hpp"
 #include "rails/lateness.hpp"
+#include "rails/own_lateness.hpp"
 #include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
 #include "ring/ring_links.hpp"
@@ -358,6 +359,12 @@ PYBIND11_MODULE(_machines, module) {
              const rails::Verdict verdict = health.learn(records);
              return std::make_tuple(verdict.from, verdict.asked);
            })
+      .def("latest_of",
+           [](rails::RailHealth& health, const std::vector<std::uint32_t>& late_us) {
+             std::vector<rails::RoundRecord> records(late_us.size());
+             for (std::size_t i = 0; i < late_us.size(); ++i) records[i].late_us = late_us[i];
+             return health.learn(records).late_us;
+           })
       .def_property_readonly("up", &rails::RailHealth::up)
       .def("state", [](const rails::RailHealth& health,
                        std::uint32_t rail) { return static_cast<int>(health.of(rail)); })
@@ -373,6 +380,11 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("deadline", &RollCall::deadline)
       .def("all_heard_at", &RollCall::all_heard_at)
       .def("missing", &RollCall::missing);
+
+  py::class_<rails::OwnLateness>(module, "OwnLateness")
+      .def(py::init<>())
+      .def("on_woken", &rails::OwnLateness::on_woken)
+      .def_property_readonly("worst", &rails::OwnLateness::worst);
 
   py::class_<rails::Lateness>(module, "Lateness")
       .def(py::init<>())

@@ -325,14 +325,14 @@ def test_a_rail_that_brings_sums_is_not_taken_for_dead(place: Place, rng: random
 MS = 10**6
 
 
-def found_after(took: int, slept: Callable[[int], int]) -> int:
+def found_after(took: int, slept: Callable[[int], int], late: int = 0) -> int:
     """Milliseconds until a rail that never brings the round is late.
 
-    The round took `took` ms over another rail; the thread that looks does so every 2 ms, but sleeps through `slept(n)`
-    more before look n.
+    The round took `took` ms over another rail, and some rank's threads are run `late` ms late; the thread that looks
+    does so every 2 ms, but sleeps through `slept(n)` more before look n.
     """
     lateness, now = _machines.Lateness(), 0
-    lateness.start(now, took * MS, True)
+    lateness.start(now, took * MS, late * MS, True)
     for look in itertools.count():
         over = slept(look)
         now += (2 + over) * MS
@@ -351,11 +351,35 @@ def test_a_dead_rail_is_found_by_a_rank_that_is_hardly_ever_run(took: int, patie
     assert found_after(took, pauses.__getitem__) <= 2 * patience + 800 + 2
 
 
+@pytest.mark.parametrize(("late", "patience"), [(0, 50), (1, 50), (12, 50), (30, 120), (90, 360), (1_000, 400)])
+def test_a_rail_has_longer_where_a_rank_s_threads_are_run_late(late: int, patience: int, rng: random.Random) -> None:
+    """A switch beside busy loops is run as late as the ranks beside it; on a quiet machine nothing is waited for."""
+    assert found_after(1, lambda look: 0, late) == patience
+    told = [rng.randrange(late * 1000 + 1) for _ in range(RANKS)]
+    told[rng.randrange(RANKS)] = late * 1000
+    assert _machines.RailHealth(2).latest_of(told) == late * 1000, "of the rank that is run latest"
+
+
+def test_how_late_a_rank_is_run_is_forgotten_after_two_seconds(rng: random.Random) -> None:
+    own, now, late = _machines.OwnLateness(), 5_000, 0
+    seen: list[tuple[int, int]] = []
+    for _ in range(2_000):
+        late = rng.choice((0, 0, 0, rng.randrange(200)))
+        now += 10 + late
+        own.on_woken(now * MS, late * MS)
+        seen.append((now, late))
+        least = max(late for at, late in seen if at > now - 1_000)
+        most = max(late for at, late in seen if at > now - 2_000 - 210)
+        assert least * MS <= own.worst <= most * MS
+    own.on_woken((now + 3_000) * MS, MS)
+    assert own.worst == MS
+
+
 def test_a_rail_is_not_late_before_another_one_has_brought_the_round() -> None:
     lateness = _machines.Lateness()
     lateness.excuse(5 * MS)
     assert not lateness.late(1 << 60)
-    lateness.start(0, 0, True)
+    lateness.start(0, 0, 0, True)
     lateness.excuse(40 * MS)
     assert not lateness.late(89 * MS)
     assert lateness.late(90 * MS)
@@ -363,7 +387,7 @@ def test_a_rail_is_not_late_before_another_one_has_brought_the_round() -> None:
 
 def test_a_rail_that_is_still_being_joined_has_a_second() -> None:
     lateness = _machines.Lateness()
-    lateness.start(5 * MS, 0, False)
+    lateness.start(5 * MS, 0, 0, False)
     assert not lateness.late(1_004 * MS)
     assert lateness.late(1_005 * MS)
 
@@ -385,7 +409,7 @@ def test_a_rail_that_brings_sums_is_alive_for_a_while(rng: random.Random) -> Non
     lateness = _machines.Lateness()
     lateness.heard(7 * MS)
     assert not lateness.late(1 << 60), "no other rail has brought the round"
-    lateness.start(10 * MS, 0, True)
+    lateness.start(10 * MS, 0, 0, True)
     heard = 10
     while heard < 5_010:
         lateness.heard(heard * MS)

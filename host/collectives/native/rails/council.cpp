@@ -77,17 +77,24 @@ void Council::run() {
       if (asks) stall_gap_ = std::min(2 * stall_gap_, kLongestGap);
       round(now);
     }
-    rung = bell_->wait(pending_.empty() ? kLook : kLookWhileOpen);
+    const Nanos sleeps_at = monotonic_now();
+    const Nanos limit = pending_.empty() ? kLook : kLookWhileOpen;
+    rung = bell_->wait(limit);
+    const Nanos woken_at = monotonic_now();
+    own_lateness_.on_woken(woken_at, std::max<Nanos>(woken_at - sleeps_at - limit, 0));
   }
 }
 
 void Council::round(Nanos now) {
   last_round_ = now;
+  const auto late_us =
+      static_cast<std::uint32_t>(std::min(own_lateness_.worst(), kSecond) / kMicrosecond);
   const RoundRecord record{.planned = member_.freeze(),
                            .clock_ms = static_cast<std::uint64_t>(now / kMillisecond),
                            .suspected = suspects(now) & health_.up(),
                            .settled = settled(),
-                           .setup = setup_};
+                           .setup = setup_,
+                           .late_us = late_us};
   ++rounds_;
   std::vector<std::shared_ptr<Gathering>> started;
   for (std::uint32_t rail = 0; rail < controls_.size(); ++rail) {
@@ -96,10 +103,11 @@ void Council::round(Nanos now) {
   const std::shared_ptr<Gathering> first = first_of(started);
   if (!first) return;
   const Nanos done = monotonic_now();
-  for (const auto& gathering : started) {
-    gathering->lateness.start(done, done - now, (joined_ >> gathering->rail & 1U) != 0);
-  }
   const Verdict verdict = health_.learn(first->all);
+  const Nanos late = verdict.late_us * kMicrosecond;
+  for (const auto& gathering : started) {
+    gathering->lateness.start(done, done - now, late, (joined_ >> gathering->rail & 1U) != 0);
+  }
   asked_ = verdict.asked;
   last_look_ = done;
   member_.decided(verdict, health_, joined_ | 1U << first->rail);

@@ -19,6 +19,7 @@
 
 #include "group.hpp"
 #include "lateness.hpp"
+#include "own_lateness.hpp"
 #include "rail_health.hpp"
 
 namespace catchment::host::rails {
@@ -95,6 +96,7 @@ class Council {
   std::shared_ptr<Bell> bell_;
   CouncilMember& member_;
   RailHealth health_;
+  OwnLateness own_lateness_;
   std::uint32_t asked_;
   std::uint32_t rounds_ = 0;
   std::deque<std::shared_ptr<Gathering>> pending_;  // not done, oldest first

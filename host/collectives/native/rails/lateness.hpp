@@ -11,11 +11,12 @@ namespace catchment::host::rails {
 
 class Lateness {
  public:
-  // The round has come over another rail at `now`, where it `took` so long.  A rail over which no
-  // round has come yet, not `known`, may still be making its connections.
-  void start(Nanos now, Nanos took, bool known) {
+  // The round has come over another rail at `now`, where it `took` so long, among ranks whose
+  // threads are run so `late`, some of them: no less may be true of a thread that this rail needs.
+  // A rail over which no round has come yet, not `known`, may still be making its connections.
+  void start(Nanos now, Nanos took, Nanos late, bool known) {
     since_ = came_ = now;
-    patience_ = known ? std::clamp(kTimes * took, kLeast, kMost) : kOpening;
+    patience_ = known ? std::clamp(kTimes * std::max(took, late), kLeast, kMost) : kOpening;
     excuse_ = patience_;
   }
 
@@ -39,7 +40,7 @@ class Lateness {
 
  private:
   // On a machine that is slow to run its threads a rail may be so many times later than the round
-  // took over the other one.
+  // took over the other one, or than a thread was run: a round needs several of them in turn.
   static constexpr Nanos kTimes = 4;
   static constexpr Nanos kLeast = 50 * kMillisecond;
   static constexpr Nanos kMost = 400 * kMillisecond;

@@ -27,6 +27,7 @@ Verdict RailHealth::learn(std::span<const RoundRecord> records) {
     verdict.from = std::max(verdict.from, record.planned);
     suspected |= record.suspected;
     settled &= record.settled;
+    verdict.late_us = std::max(verdict.late_us, record.late_us);
     if (record.setup != records.front().setup) verdict.strangers |= std::uint64_t{1} << rank;
   }
   const std::uint32_t before = up_;

@@ -22,7 +22,7 @@ struct RoundRecord {
   std::uint32_t suspected = 0;  // rails (bits) over which it has not heard everybody
   std::uint32_t settled = 0;    // rails over which all rounds before this one have come
   std::uint32_t setup = 0;      // a hash over the rails' names and the policy
-  std::uint32_t reserved = 0;
+  std::uint32_t late_us = 0;    // how late its threads were run of late, at most
 };
 
 // What follows from a round.
@@ -32,6 +32,7 @@ struct Verdict {
   bool changed = false;
   std::uint32_t asked = 0;      // rails over which the next round goes
   std::uint64_t strangers = 0;  // ranks (bits) whose setup is not that of rank 0
+  std::uint32_t late_us = 0;    // of the rank whose threads are run latest
 };
 
 class RailHealth {
