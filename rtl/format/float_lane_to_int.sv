@@ -40,23 +40,20 @@ module float_lane_to_int
     logic                    pairs;
     logic                    full;
     logic [31:0]             value;  // the significand in its low bits, or the integer
-    logic [5:0]              shift;
+    logic signed [9:0]       shift;  // to the left, from 26 places to the right on
   } unpacked_t;
 
-  // fp16's smallest number has its one in bit 13: moved left by 18 it is beyond the largest lane.  A significand below
-  // 2^24 that moves right by 26 rounds to zero.
-  localparam logic signed [10:0] MostLeft = 11'sd18;
-  localparam logic signed [10:0] MostRight = -11'sd26;
+  // A significand below 2^24 that moves right by 26 or more rounds to zero.
+  localparam logic signed [9:0] MostRight = 10'sd26;
 
-  logic               sign;
-  logic [23:0]        significand;
-  logic [7:0]         exponent;
-  logic               special;
-  logic signed [10:0] origin;  // the same for all lanes of a beat, so there once
-  logic signed [10:0] left;    // exponent - 150 + 30 - h - E, 15 less for packed lanes
-  logic               integer_lane;
-  unpacked_t          unpacked_d;
-  unpacked_t          unpacked_q;
+  logic              sign;
+  logic [23:0]       significand;
+  logic [7:0]        exponent;
+  logic              special;
+  logic signed [9:0] origin;  // the same for all lanes of a beat, so there once
+  logic              integer_lane;
+  unpacked_t         unpacked_d;
+  unpacked_t         unpacked_q;
 
   float_unpack unpack (
       .value,
@@ -68,8 +65,8 @@ module float_lane_to_int
   );
 
   assign integer_lane = as.dtype == DATA_TYPE_INT32;
-  assign origin       = (as.pairs ? 11'sd135 : 11'sd120) + $signed({8'b0, as.headroom}) + 11'(as.exponent);
-  assign left         = $signed({3'b0, exponent}) - origin;
+  // 150 - 30 + h + E, 15 more for packed lanes, less what `shift` begins with
+  assign origin       = (as.pairs ? 10'sd135 : 10'sd120) - MostRight + $signed({7'b0, as.headroom}) + 10'(as.exponent);
 
   always_comb begin
     unpacked_d.kept         = kept;
@@ -80,10 +77,7 @@ module float_lane_to_int
     unpacked_d.pairs        = as.pairs;
     unpacked_d.full         = as.full;
     unpacked_d.value        = integer_lane ? value : {8'b0, significand};
-    unpacked_d.shift        = integer_lane ? 6'd48
-                            : left > MostLeft ? 6'(MostLeft - MostRight)
-                            : left < MostRight ? 6'd0
-                            : 6'(left - MostRight);
+    unpacked_d.shift        = $signed({2'b0, exponent}) - origin;
   end
 
   pipeline_stage #(.WIDTH($bits(unpacked_t)), .PRESENT(Cuts[0])) after_unpack (
@@ -91,7 +85,7 @@ module float_lane_to_int
   );
 
   // ---- shift, small steps first so that the words stay narrow ------------------------------------------
-  // The half lies below `whole`, and 25 bits that are only sticky below that; by 48 an integer goes through.
+  // The half lies below `whole`, and 25 bits that are only sticky below that.
   typedef struct packed {
     logic                    kept;
     logic                    sign;
@@ -105,6 +99,9 @@ module float_lane_to_int
     logic                    half;
     logic                    sticky;
   } shifted_t;
+
+  // fp16's smallest number has its one in bit 13: moved by more than 44 it is beyond the largest lane.
+  localparam logic signed [9:0] MostLeft = 10'sd44;
 
   logic [26:0] by_ones;
   logic [38:0] by_fours;
@@ -123,14 +120,20 @@ module float_lane_to_int
     shifted_d.pairs        = unpacked_q.pairs;
     shifted_d.full         = unpacked_q.full;
     shifted_d.beyond       = unpacked_q.special;
-    unique case (unpacked_q.shift[5:4])
+    if (unpacked_q.integer_lane) begin
+      {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {unpacked_q.value, 2'b0};
+    end else if (unpacked_q.shift < 0) begin
+      {shifted_d.whole, shifted_d.half, shifted_d.sticky} = '0;
+    end else if (unpacked_q.shift > MostLeft) begin
+      {shifted_d.whole, shifted_d.half, shifted_d.sticky} = '0;
+      shifted_d.beyond = unpacked_q.special || |by_fours;
+    end else unique case (unpacked_q.shift[5:4])
       2'd0: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {19'b0, by_fours[38:25], |by_fours[24:0]};
       2'd1: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {3'b0, by_fours[38:9], |by_fours[8:0]};
-      2'd2: begin
+      default: begin
         {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {by_fours[25:0], 8'b0};
         shifted_d.beyond = unpacked_q.special || |by_fours[38:26];
       end
-      default: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {unpacked_q.value[31:24], by_fours[23:0], 2'b0};
     endcase
   end
 

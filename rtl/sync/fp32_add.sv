@@ -53,6 +53,7 @@ module fp32_add (
     logic        sign;
     logic [7:0]  exponent;
     logic [27:0] sum;
+    logic [26:0] floor;  // the place that a bit has when the sum has moved up to the smallest exponent, if it is in the sum
   } summed_t;
 
   wire [54:0] moved = {first_reg.lower, 31'd0} >> first_reg.distance;
@@ -60,13 +61,17 @@ module fp32_add (
   wire [27:0] upper = {1'b0, first_reg.upper, 3'd0};
   wire [27:0] sum = first_reg.subtract ? upper - {1'b0, lower} : upper + {1'b0, lower};
   summed_t    second_reg;
+  logic [26:0] floor;
+
+  always_comb for (int unsigned i = 0; i < 27; i++) floor[i] = first_reg.exponent == 8'(27 - i);
 
   always_ff @(posedge clk) begin
     if (enable) begin
       second_reg <= '{
           special: first_reg.special, value: first_reg.value,
           // a difference of nothing is +0
-          sign: first_reg.sign && !(first_reg.subtract && upper[26:0] == lower), exponent: first_reg.exponent, sum: sum
+          sign: first_reg.sign && !(first_reg.subtract && upper[26:0] == lower), exponent: first_reg.exponent, sum: sum,
+          floor: floor
       };
     end
   end
@@ -80,14 +85,13 @@ module fp32_add (
     logic [26:0] sum;
   } placed_t;
 
-  logic [4:0]  zeros;
-  always_comb begin
-    zeros = 5'd27;
-    for (int unsigned i = 0; i < 27; i++) if (second_reg.sum[i]) zeros = 5'(26 - i);
-  end
   wire         carry = second_reg.sum[27];
-  wire [7:0]   room = second_reg.exponent - 8'd1;
-  wire [4:0]   left = room < 8'(zeros) ? room[4:0] : zeros;
+  // Zeros above the first one, or above the floor.
+  logic [4:0]  left;
+  always_comb begin
+    left = 5'd27;
+    for (int unsigned i = 0; i < 27; i++) if (second_reg.sum[i] || second_reg.floor[i]) left = 5'(26 - i);
+  end
   placed_t     third_reg;
 
   always_ff @(posedge clk) begin

@@ -55,12 +55,16 @@ module sync_core #(
 );
 
   typedef logic [ENTRY_BITS-1:0] count_t;
+  typedef logic [ENTRY_BITS+3:0] place_t;
   typedef logic [ADDRESS_BITS-1:0] address_t;
   typedef struct packed {
     address_t address;
     count_t   entries;
     count_t   segment;
     logic     maximum;
+    // of this device's segment
+    place_t   first;
+    count_t   count;
   } chunk_t;
   typedef struct packed {
     address_t     address;
@@ -73,27 +77,37 @@ module sync_core #(
   // ---- reading ahead: every segment once, in the order of the passes -------------------------------------------
   address_t   read_base_reg;
   count_t     read_entries_reg, read_segment_reg;
+  logic       read_maximum_reg;
   logic       reading_reg;
+  logic       passed_on_reg;  // the chunk is among those that are to be sent
   logic [3:0] read_pass_reg;
   count_t     read_at_reg;
   logic [$clog2(ENTRIES):0] asked_reg;
-  count_t     read_first, read_count;
+  place_t     read_first;
+  count_t     read_count;
+  logic       read_known;
   logic       queue_ready, queue_valid;
   chunk_t     next_chunk;
   logic       load, local_taken;
   wire        start = start_valid && start_ready;
-  wire chunk_t started = '{address: start_address, entries: start_entries, segment: start_segment, maximum: start_maximum};
   wire        read = m_read_valid && m_read_ready;
-  wire        read_segment_done = reading_reg && (read_count == '0 || (read && read_at_reg == read_count - 1'b1));
+  wire        read_segment_done = reading_reg && read_known && (read_count == '0 || (read && read_at_reg == read_count - 1'b1));
+  // When its first segment is known; that lasts for a clock at least, and others follow.
+  wire        pass_on = reading_reg && read_known && !passed_on_reg;
+  wire chunk_t passed_on = '{
+      address: read_base_reg, entries: read_entries_reg, segment: read_segment_reg, maximum: read_maximum_reg,
+      first: read_first, count: read_count
+  };
 
   assign start_ready = !reading_reg && queue_ready;
-  assign m_read_valid = reading_reg && read_count != '0 && !asked_reg[$clog2(ENTRIES)];
+  assign m_read_valid = reading_reg && read_known && read_count != '0 && !asked_reg[$clog2(ENTRIES)];
   assign m_read_address = read_base_reg + address_t'(read_first) + address_t'(read_at_reg);
 
   ring_schedule #(.ENTRY_BITS(ENTRY_BITS)) read_schedule (
-      .clk, .load(start), .advance(read_segment_done), .position, .last,
-      .segment(start ? start_segment : read_segment_reg), .entries(read_entries_reg),
-      .first(read_first), .count(read_count)
+      .clk, .load(start), .position,
+      .begin_first(place_t'(sync_pkg::times(position, 32'(start_segment)))), .begin_count('0), .begin_known(1'b0),
+      .advance(read_segment_done), .last, .segment(read_segment_reg), .entries(read_entries_reg),
+      .known(read_known), .first(read_first), .count(read_count)
   );
 
   always_ff @(posedge clk) begin
@@ -101,9 +115,12 @@ module sync_core #(
       read_base_reg    <= start_address;
       read_entries_reg <= start_entries;
       read_segment_reg <= start_segment;
+      read_maximum_reg <= start_maximum;
     end
     if (start || read_segment_done) read_at_reg <= '0;
     else if (read) read_at_reg <= read_at_reg + 1'b1;
+    if (start) passed_on_reg <= 1'b0;
+    else if (pass_on) passed_on_reg <= 1'b1;
     if (rst) begin
       reading_reg   <= 1'b0;
       read_pass_reg <= '0;
@@ -121,7 +138,7 @@ module sync_core #(
   end
 
   sync_fifo #(.WIDTH($bits(chunk_t)), .DEPTH(Chunks), .RAM_STYLE("distributed")) chunks (
-      .clk, .rst, .s_data(started), .s_valid(start), .s_ready(queue_ready),
+      .clk, .rst, .s_data(passed_on), .s_valid(pass_on), .s_ready(queue_ready),
       .m_data(next_chunk), .m_valid(queue_valid), .m_ready(load), .level()
   );
 
@@ -159,7 +176,9 @@ module sync_core #(
   state_t     state_reg;
   chunk_t     chunk_reg;
   logic [4:0] pass_reg;
-  count_t     at_reg, first, count;
+  place_t     first;
+  count_t     at_reg, count;
+  logic       known;
   logic       ending_reg;
   logic [511:0] combined;
   logic         pipe_enable;
@@ -169,12 +188,13 @@ module sync_core #(
   wire is_complete = pass_reg >= 5'(last);
   wire final_pass = pass_reg == {last, 1'b0} - 5'd1;
   // What comes in belongs to the last pass of the chunk before until that is done.
-  wire mine = state_reg == RUN && !(takes_link && ending_reg);
+  wire mine = state_reg == RUN && known && !(takes_link && ending_reg);
   wire can = mine && count != '0 && (!takes_link || recv_valid) && (!takes_local || local_valid);
   wire fire = can && pipe_enable;
+  wire hand_over = state_reg == HAND_OVER && known && !ending_reg;
   wire segment_done = mine && (count == '0 || (fire && at_reg == count - 1'b1));
 
-  assign load = state_reg == IDLE && queue_valid;
+  assign load = (state_reg == IDLE || hand_over) && queue_valid;
   assign local_taken = fire && takes_local;
 
   // ---- sums: a pipeline that stalls as a whole, with what goes around the ALU beside it ----------------------------
@@ -211,8 +231,9 @@ module sync_core #(
   end
 
   ring_schedule #(.ENTRY_BITS(ENTRY_BITS)) schedule (
-      .clk, .load, .advance(segment_done), .position, .last,
-      .segment(load ? next_chunk.segment : chunk_reg.segment), .entries(chunk_reg.entries), .first, .count
+      .clk, .load, .position, .begin_first(next_chunk.first), .begin_count(next_chunk.count), .begin_known(1'b1),
+      .advance(segment_done), .last, .segment(chunk_reg.segment), .entries(chunk_reg.entries),
+      .known, .first, .count
   );
 
   always_ff @(posedge clk) begin
@@ -228,7 +249,7 @@ module sync_core #(
       unique case (state_reg)
         IDLE:    if (load) state_reg <= RUN;
         RUN:     if (segment_done && final_pass) state_reg <= HAND_OVER;
-        default: if (!ending_reg) state_reg <= IDLE;
+        default: if (hand_over) state_reg <= load ? RUN : IDLE;
       endcase
     end
   end
@@ -236,7 +257,6 @@ module sync_core #(
   // ---- the last pass, which only writes ---------------------------------------------------------------------------
   address_t end_address_reg;
   count_t   end_left_reg;
-  wire      hand_over = state_reg == HAND_OVER && !ending_reg;
   // Older sums are written first.  No new ones come while this pass lasts.
   wire      end_can = ending_reg && end_left_reg != '0 && recv_valid && completes_reg == '0;
   wire      end_fire = end_can && write_ready;

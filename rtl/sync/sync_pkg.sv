@@ -39,6 +39,16 @@ package sync_pkg;
     logic [CrcBits-1:0]   crc;
   } flit_t;
 
+  // A product of LUTs: four rows.
+  function automatic logic [35:0] times(input logic [3:0] factor, input logic [31:0] value);
+    logic [35:0] sum;
+    sum = '0;
+    for (int unsigned i = 0; i < 4; i++) begin
+      if (factor[i]) sum += 36'(value) << i;
+    end
+    return sum;
+  endfunction
+
   // Clocks that lane_alu takes.
   function automatic int unsigned alu_stages(input bit fp32);
     return fp32 ? 4 : 1;

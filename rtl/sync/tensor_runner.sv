@@ -86,11 +86,11 @@ module tensor_runner
         tensor_reg <= s_tensor;
         left_reg   <= s_work;
       end
-      MEASURE: begin
-        most_reg <= eighth > WorkBits'(ENTRIES) ? (SegmentBits + 1)'(ENTRIES)
-                    : eighth < WorkBits'(least) ? least : eighth[SegmentBits:0];
-      end
-      BEGIN_SEARCH: begin
+      MEASURE, BEGIN_SEARCH: begin
+        if (state_reg == MEASURE) begin
+          most_reg <= eighth > WorkBits'(ENTRIES) ? (SegmentBits + 1)'(ENTRIES)
+                      : eighth < WorkBits'(least) ? least : eighth[SegmentBits:0];
+        end
         found_reg   <= '0;
         product_reg <= '0;
         bit_reg     <= SegmentBits'(1) << (SegmentBits - 1);
@@ -114,8 +114,7 @@ module tensor_runner
     end else begin
       unique case (state_reg)
         IDLE:    if (s_valid) state_reg <= MEASURE;
-        MEASURE: state_reg <= BEGIN_SEARCH;
-        BEGIN_SEARCH: state_reg <= SEARCH;
+        MEASURE, BEGIN_SEARCH: state_reg <= SEARCH;
         SEARCH:  if (bit_reg[0]) state_reg <= OFFER;
         default: if (started) state_reg <= ends ? IDLE : BEGIN_SEARCH;
       endcase

@@ -75,11 +75,6 @@ def test_a_module_fails_whose_slowest_path_is_above_the_limit(
     assert said.err.startswith("synth: P4SGD memory port: the path from sum_reg[3] to judged_reg") == bool(status)
 
 
-def test_only_these_have_limits_of_their_own() -> None:
-    own = {target.top for target in TARGETS if target.path_limit_ns != PATH_LIMIT_NS}
-    assert own == {"float_to_int", "sync_core", "sync_node"}
-
-
 def test_memory_is_counted_by_its_blocks() -> None:
     blocks = [cell(kind, {"DOUT": [10 + i]}, {}) for i, kind in enumerate(("RAMB18E2", "RAMB36E2", "URAM288"))]
     area = measure(netlist(*blocks), "top")
@@ -177,4 +172,4 @@ def test_the_aims_of_area_hold(target: Target) -> None:
     area = synthesize(target)
     assert area.lut <= (target.lut_aim or 0)
     assert target.ff_aim is None or area.ff <= target.ff_aim
-    assert area.slowest.ns <= target.path_limit_ns
+    assert area.slowest.ns <= PATH_LIMIT_NS
