@@ -12,7 +12,7 @@ from catchment.rtl.generated import sync_regs
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import LUWU, Kind, Machine
 from catchment.sim.cosim.models import RingModel
-from catchment.sim.cosim.ring_and_switch import compare, rows
+from catchment.sim.cosim.ring_and_switch import Comparison, compare, rows
 
 
 @pytest.mark.slow  # NICs' and nodes' models
@@ -25,12 +25,23 @@ def test_ring_and_switch_make_the_same_bits_on_one_clock(devices: int, rng: rand
     assert found.switch_entries == -(-entries // 4) * 4
     assert found.ring > found.ring_formula
     assert found.switch > found.switch_formula
-    assert [row[0] for row in rows(found)] == ["ring", "switch", "ring by switch"]
+    assert found.ring_formula == 2 * (devices - 1) / devices * entries  # a flit in each clock
 
 
-def ring(devices: int, entries: int, seed: int, **options: object) -> Machine:
+def test_both_ways_are_compared_by_what_they_send_and_take() -> None:
+    found = Comparison(
+        4, 100, ring=300.0, ring_entries=150, ring_formula=150, switch=200.0, switch_entries=100, switch_formula=90
+    )
+    assert rows(found) == [
+        ("ring", "150", "300", "150"), ("switch", "100", "200", "90"), ("ring by switch", "1.50", "1.50", ""),
+    ]  # fmt: skip
+    assert (found.by_bytes, found.by_time) == (1.5, 1.5)
+
+
+def ring(devices: int, entries: int, seed: int, model: RingModel | None = None, **options: object) -> Machine:
     kinds = {f"m{i}": Kind.MEMORY_DEVICE for i in range(devices)}
-    return Machine(star(["w0", "w1"], program=LUWU), kinds, seed=seed, ring=RingModel(entries=entries), **options)  # type: ignore[arg-type]
+    model = model or RingModel(entries=entries)
+    return Machine(star(["w0", "w1"], program=LUWU), kinds, seed=seed, ring=model, **options)  # type: ignore[arg-type]
 
 
 def summed(machine: Machine, seed: int, tensor: int) -> list[float]:
@@ -70,6 +81,20 @@ def test_lost_and_damaged_flits_are_sent_again(rng: random.Random) -> None:
         assert all(each["lost"] and each["damaged"] for each in counts)
         for register in (sync_regs.DAMAGED, sync_regs.RESENT):
             assert sum(m.driver.counter(register) for m in machine.memories.values()), register.name
+
+
+def test_a_slow_link_carries_what_leaves_now_and_no_queue(rng: random.Random) -> None:
+    """A link takes no flit that would wait, not even an idle one: a sum posted late takes as long as an early one."""
+    seed, entries = rng.getrandbits(30), rng.randrange(100, 200)
+    model = RingModel(entries=entries, gbps=rng.choice([40.0, 60.0]))
+    took = []
+    for idle in (0, 3000):
+        with ring(2, entries, seed, model=model) as machine:
+            machine.run(idle)
+            began = machine.now_ns
+            took.append(max(summed(machine, seed, 0)) - began)
+    assert took[0] >= entries * model.flit_ns  # 2(p-1)/p of them are sent
+    assert abs(took[1] - took[0]) < 20 * model.flit_ns
 
 
 def test_what_is_no_ring_is_refused() -> None:
