@@ -111,7 +111,10 @@ class _Reader:
         switch = self._switch()
         host_byte = byte_time(self._part("links"), "host", 80)
         if "topology" in root:
-            topology, up_byte = Topology.load(self.folder / root.text("topology")), host_byte
+            path = self.folder / root.text("topology")
+            if not path.exists():
+                raise root.error_at("topology", f"there is no file {path}")
+            topology, up_byte = Topology.load(path), host_byte
         else:
             topology, up_byte = self._fabric(switch, host_byte)
         hosts, trunks, failures = (

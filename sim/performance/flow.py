@@ -8,32 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catchment.controlplane.jobs.tree import Branch
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.flow_lines import FlowModel, on_wire
 from catchment.sim.performance.max_min import Flow
-from catchment.sim.performance.planning import sums_tree
+from catchment.sim.performance.planning import depth_of, sums_tree
 from catchment.sim.performance.ring_flow import ring_seconds
-
-
-def _depth(tree: Sequence[Branch]) -> int:
-    parents = {b.switch: b.parent.switch if b.parent else None for b in tree}
-    deepest = 0
-    for switch in parents:
-        at: str | None = switch
-        hops = 0
-        while at is not None:
-            at, hops = parents[at], hops + 1
-        deepest = max(deepest, hops)
-    return deepest
 
 
 def _allreduce(model: FlowModel, workers: Sequence[str], size: int) -> float:
     tree = sums_tree(model.cluster, workers, None)
     payload = model.cluster.switch.vector_bytes
     lines = (*model.upwards(tree, workers), *model.downwards(tree, workers))
-    latency = model.latency(2 * _depth(tree) - 1, payload, workers)
+    latency = model.latency(2 * depth_of(tree) - 1, payload, workers)
     return model.seconds([Flow(lines, on_wire(size, payload))], latency, payload)
 
 
@@ -42,7 +29,7 @@ def _luwu(model: FlowModel, workers: Sequence[str], size: int) -> float:
         raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
     tree = sums_tree(model.cluster, workers, "opt")
     payload = model.cluster.switch.vector_bytes
-    bytes_, latency = on_wire(size, payload), model.latency(_depth(tree), payload, [*workers, "opt"])
+    bytes_, latency = on_wire(size, payload), model.latency(depth_of(tree), payload, [*workers, "opt"])
     up = Flow((*model.upwards(tree, workers), model.down["opt"]), bytes_)
     down = Flow((*model.downwards(tree, workers), model.up["opt"]), bytes_)
     return model.seconds([up], latency, payload) + model.seconds([down], latency, payload)

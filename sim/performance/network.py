@@ -11,7 +11,7 @@ from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import FRAME_OVERHEAD, NicModel, ProgramModel, Timers, frame_bytes
-from catchment.sim.performance.planning import path_tree, plan_tree, sums_tree
+from catchment.sim.performance.planning import depth_of, path_tree, plan_tree, sums_tree
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import Mode, PacketType
 
@@ -168,14 +168,7 @@ class Network:
 
         Where a host's is faster, a whole window may wait in front of that line: no timeout is shorter than that takes.
         """
-        parents = {branch.switch: branch.parent for branch in shape.tree}
-        depth = 0
-        for parent in parents.values():
-            hops, at = 1, parent
-            while at is not None:
-                hops, at = hops + 1, parents[at.switch]
-            depth = max(depth, hops)
-        links = self.cluster.links
+        links, depth = self.cluster.links, depth_of(shape.tree)
         ports = [branch.parent for branch in shape.tree if branch.parent]
         lines = {self._lines[self.switch_lines[port.switch, port.port]] for port in ports}
         lines |= {self.cluster.host_byte(host) for host in hosts}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs.tree import Branch, tree_of
 from catchment.controlplane.topology import PortRef, Topology
 from catchment.sim.performance.cluster import Cluster
-from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.models import SwitchModel
 
 
@@ -23,6 +24,20 @@ def plan_tree(topology: Topology, workers: Sequence[str], root: str | None) -> l
     return tree_of(topology, [topology.host(name) for name in workers], topology.host(root) if root else None)
 
 
+def check_ways(cluster: Cluster, workers: Sequence[str], *, ring: bool) -> None:
+    """See that there is a tree over these hosts; `ring`: and a way from each to the next one, and back to the first.
+
+    Raises:
+        ClusterError: there is none; with the file and line of the topology.
+    """
+    try:
+        plan_tree(cluster.topology, workers, None)
+        for at, worker in enumerate(workers if ring and len(workers) > 1 else ()):
+            path_tree(cluster.topology, worker, workers[(at + 1) % len(workers)])
+    except ControlPlaneError as error:
+        raise ClusterError(f"{cluster.place}: {error}") from None
+
+
 def sums_tree(cluster: Cluster, workers: Sequence[str], root: str | None) -> list[Branch]:
     """The branches of a job whose switches add, top first.
 
@@ -33,6 +48,19 @@ def sums_tree(cluster: Cluster, workers: Sequence[str], root: str | None) -> lis
     for branch in tree:
         check_members(cluster.switch, branch.switch, len(branch.members))
     return tree
+
+
+def depth_of(tree: Sequence[Branch]) -> int:
+    """How many switches are on the longest way from a worker to the top."""
+    parents = {branch.switch: branch.parent.switch if branch.parent else None for branch in tree}
+    deepest = 0
+    for switch in parents:
+        at: str | None = switch
+        hops = 0
+        while at is not None:
+            at, hops = parents[at], hops + 1
+        deepest = max(deepest, hops)
+    return deepest
 
 
 def check_members(model: SwitchModel, switch: str, members: int) -> None:

@@ -17,7 +17,7 @@ from catchment.sim.performance.collectives import COLLECTIVES, RINGS
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.glm import P4SGD, GlmTraining, glm_epochs
-from catchment.sim.performance.planning import sums_tree
+from catchment.sim.performance.planning import check_ways, sums_tree
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rails import NEZHA, rail_clusters
 from catchment.sim.performance.rounds import Rounds, Splitting
@@ -84,7 +84,7 @@ class Request:
         if workload not in (*COLLECTIVES, P4SGD):
             raise PerformanceError(
                 f"no workload {workload!r}; there are: {', '.join((*COLLECTIVES, P4SGD))}; and steps of training: "
-                f"{', '.join(STEPS)}"
+                f"{', '.join(STEPS)}; and of traces, `catchment simulate-step et --et FOLDER`"
             )
         fixed = tuple(pair(each) for each in settings)
         choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
@@ -120,6 +120,7 @@ class Request:
             fold(self.workload, cluster)
 
     def _check_tree(self, cluster: Cluster, rounds: Rounds) -> None:
+        check_ways(cluster, workers_of(cluster), ring=self.workload in RINGS)
         if self.workload in RINGS or not any(rail.by == "switch" for rail in cluster.rails or (Rail(""),)):
             return
         try:

@@ -12,8 +12,9 @@ from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.folding import fold
+from catchment.sim.performance.planning import check_ways
 from catchment.sim.performance.requests import Mode, pair
-from catchment.sim.performance.run import Progress, hosts_alike
+from catchment.sim.performance.run import Progress, hosts_alike, workers_of
 from catchment.sim.performance.steps.chakra import read_traces
 from catchment.sim.performance.steps.execute import Span
 from catchment.sim.performance.steps.frames import check_frames
@@ -80,6 +81,8 @@ class StepRequest:
         requests = [self._with(dict(varied)) for varied in itertools.product(*choices)]
         for request in requests:
             cluster = request.load()
+            ring = request.system not in _FOLDS or request.allreduce == "ring"
+            check_ways(cluster, workers_of(cluster), ring=ring)
             if request.mode is Mode.FLOW:
                 check_step(cluster, request.allreduce)
             else:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.sim.performance.requests import STEPS
@@ -103,6 +104,28 @@ def test_a_cluster(text: str, says: str, workload: str, tmp_path: Path) -> None:
         text = text.replace(kind, kind + (" optimizers: 1," if workload == "luwu" else ""))
     rails = "rails: [{name: a}]\n" if workload == "nezha" else ""
     refused(tmp_path, text + rails, re.escape(says), "simulate", workload)
+
+
+@pytest.mark.parametrize("words", [("allreduce",), ("ring",), ("tree",), ("ddp",), ("zero3", "--mode", "train")])
+def test_a_tree_that_cannot_be(words: tuple[str, ...], tmp_path: Path) -> None:
+    text = (ROOT / "sim" / "topologies" / "two-racks.yaml").read_text("utf-8")
+    topology = text.replace("../../", f"{ROOT}/").replace("  - [r2:3, sp:2]\n", "")
+    assert topology.count("sp:2") == 0
+    (tmp_path / "topology.yaml").write_text(topology, "utf-8")
+    small = ["--set", "hidden=64"] if words[0] in STEPS else []
+    refused(
+        tmp_path,
+        "# two racks\ntopology: topology.yaml\n",
+        r"cluster\.yaml:2: no path between w2",
+        "simulate",
+        *words,
+        *small,
+    )
+
+
+def test_a_topology_that_is_not_there(tmp_path: Path) -> None:
+    says = r"cluster\.yaml:2: topology: there is no file .*nowhere\.yaml"
+    refused(tmp_path, "# none\ntopology: nowhere.yaml\n", says, "simulate", "allreduce")
 
 
 def test_slots_that_a_switch_has_no_room_for(tmp_path: Path) -> None:
