@@ -1,18 +1,19 @@
 """Folded mode: of hosts that behave alike, the first and the last of each switch stand for all.
 
-Where nothing is lost and nobody straggles, hosts of one switch do the same at the same time, and so do racks under one
-spine. A slot is full when the last one's vector has come; a merged heartbeat leaves when the first worker speaks and
-when the last one moves the minimum. So the first and the last suffice, and every time is the frame mode's to the
-picosecond, with as many events for 4096 hosts as for four.
+Where nothing is lost and no time is drawn, hosts of one kind at one switch do the same at the same time, and so do
+racks of one kind under one spine. A slot is full when the last one's vector has come; a merged heartbeat leaves when
+the first worker speaks and when the last one moves the minimum. So the first and the last of each kind suffice, and
+every time is the frame mode's to the picosecond, with as many events for 4096 hosts as for four.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, replace
 
 from catchment.controlplane.topology import Topology
-from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.cluster import Cluster, Node
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import ProgramModel
 from catchment.sim.performance.planning import check_members
@@ -34,47 +35,85 @@ def check_fold(kind: str, cluster: Cluster) -> None:
         raise PerformanceError("hosts with faults or failures do not behave alike: use --mode frame")
     if isinstance(cluster.nic, ProgramModel):
         raise PerformanceError("endpoints in software have timers of their own: use --mode frame")
-    if not cluster.alike:
-        raise PerformanceError("hosts or links that differ do not behave alike: use --mode frame or flow")
-    if straggle.sigma or straggle.slow:
-        raise PerformanceError("stragglers do not behave like the others: use --mode frame or flow")
+    if straggle.sigma:
+        raise PerformanceError("hosts whose times are drawn do not behave alike: use --mode frame or flow")
 
 
 def fold(kind: str, cluster: Cluster) -> Cluster:
-    """The cluster with the first and the last host of each switch, and the first and the last rack of a kind.
+    """The cluster with the first and the last host of each kind at each switch, and the first and the last such rack.
 
     Raises:
         PerformanceError: its hosts do not behave alike.
     """
     check_fold(kind, cluster)
     topology = cluster.topology
-    kept = _racks(topology)
+    for name in topology.switches:
+        _check_members(cluster, name)
+    hosts = {name for name in topology.hosts if name.startswith("opt")}
+    hosts.update(name for below in _below(topology).values() for name in _ends_of_kinds(cluster, below))
+    kept = _racks(cluster, hosts)
     racks = {rack: names for rack, names in topology.racks.items() if rack in kept}
     switches = {name: switch for name, switch in topology.switches.items() if topology.rack_of(name) in (None, *racks)}
-    hosts = {name: host for name, host in topology.hosts.items() if name.startswith("opt")}
-    for switch in switches:
-        below = [n for n, host in topology.hosts.items() if host.link.switch == switch and n not in hosts]
-        hosts.update({name: topology.hosts[name] for name in _ends(below)})
-    for name in switches:
-        _check_members(cluster, name)
     links = tuple(link for link in topology.links if link.a.switch in switches and link.b.switch in switches)
-    ordered = {name: hosts[name] for name in topology.hosts if name in hosts}
+    ordered = {n: host for n, host in topology.hosts.items() if n in hosts and host.link.switch in switches}
     return replace(cluster, topology=Topology(topology.name, switches, ordered, links, topology.mtu, racks))
 
 
-def _racks(topology: Topology) -> set[str]:
-    """The first and the last rack, of all, of those with one host and of those with several.
+def weights(cluster: Cluster, folded: Cluster) -> dict[str, float]:
+    """For how many hosts each worker of the folded cluster stands."""
+    alike = Counter(host_kind(cluster, name) for name in _workers(cluster))
+    left = Counter(host_kind(cluster, name) for name in _workers(folded))
+    return {name: alike[kind] / left[kind] for name in _workers(folded) for kind in [host_kind(cluster, name)]}
 
-    Of a heartbeat's time, a rack with several hosts sends two frames to the spine, a rack with one sends one.
+
+def host_kind(cluster: Cluster, name: str) -> Hashable:
+    """Equal for hosts that are the same, and compute as long."""
+    node = cluster.node_of(name)
+    of_node = tuple(getattr(node, each.name) for each in fields(Node) if each.name != "straggle")
+    return cluster.topology.hosts[name].rate, cluster.node.straggle.slow.get(name, 1.0), of_node
+
+
+def _workers(cluster: Cluster) -> list[str]:
+    return [name for name in cluster.hosts if not name.startswith("opt")]
+
+
+def _below(topology: Topology) -> dict[str, list[str]]:
+    """Switch -> its workers."""
+    below: dict[str, list[str]] = {name: [] for name in topology.switches}
+    for name, host in topology.hosts.items():
+        if not name.startswith("opt"):
+            below[host.link.switch].append(name)
+    return below
+
+
+def _ends_of_kinds(cluster: Cluster, names: Sequence[str]) -> list[str]:
+    kinds: dict[Hashable, list[str]] = {}
+    for name in names:
+        kinds.setdefault(host_kind(cluster, name), []).append(name)
+    return [name for alike in kinds.values() for name in _ends(alike)]
+
+
+def _racks(cluster: Cluster, hosts: set[str]) -> set[str]:
+    """The first and the last rack, of all and of each kind; `hosts`: that stand for those of their switch.
+
+    Racks are of one kind when the hosts that are left are, in their order, and the links upwards. So a rack of one host
+    is never like one of several: of a heartbeat's time, it sends one frame to the spine, the other two.
     """
-    counts = dict.fromkeys(topology.racks, 0)
-    for host in topology.hosts.values():
+    topology = cluster.topology
+    members: dict[str, list[Hashable]] = {rack: [] for rack in topology.racks}
+    for name, host in topology.hosts.items():
         rack = topology.rack_of(host.link.switch)
-        if rack is not None and not host.name.startswith("opt"):
-            counts[rack] += 1
-    alone = [rack for rack, count in counts.items() if count == 1]
-    several = [rack for rack, count in counts.items() if count > 1]
-    return {*_ends(list(counts)), *_ends(alone), *_ends(several)}
+        if rack is not None and name in hosts and not name.startswith("opt"):
+            members[rack].append((topology.racks[rack].index(host.link.switch), host_kind(cluster, name)))
+    for link in topology.links:
+        for end, other in ((link.a, link.b), (link.b, link.a)):
+            rack = topology.rack_of(end.switch)
+            if rack is not None:
+                members[rack].append((topology.racks[rack].index(end.switch), other.switch, link.rate))
+    kinds: dict[Hashable, list[str]] = {}
+    for rack, kind in members.items():
+        kinds.setdefault(tuple(kind), []).append(rack)
+    return {*_ends(list(members)), *(rack for alike in kinds.values() for rack in _ends(alike))}
 
 
 def _check_members(cluster: Cluster, switch: str) -> None:

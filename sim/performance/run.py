@@ -171,7 +171,7 @@ def simulate_folded(
             f"{record.dropped} frames were dropped and {record.resent} sent again, after a delay of each host's own: "
             "hosts do not behave alike, use --mode train"
         )
-    return outcome
+    return _of_all(outcome, cluster, rounds, seed)
 
 
 def simulate_in_trains(
@@ -183,9 +183,18 @@ def simulate_in_trains(
     except PerformanceError:
         folded = cluster
     outcome = simulate(kind, folded, rounds, seed=seed, progress=progress, trains=True)
-    if folded is cluster or outcome.record is None or hosts_alike(outcome.record):
+    if folded is cluster:
         return outcome
+    if outcome.record is None or hosts_alike(outcome.record):
+        return _of_all(outcome, cluster, rounds, seed)
     return simulate(kind, cluster, rounds, seed=seed, progress=progress, trains=True)
+
+
+def _of_all(outcome: Outcome, cluster: Cluster, rounds: Rounds, seed: int) -> Outcome:
+    """The outcome of a few hosts, with the shares of time of all hosts that they stand for."""
+    computing = compute_times(cluster, workers_of(cluster), rounds, seed)
+    took = PICOS_PER_SECOND * np.array(outcome.rounds)
+    return replace(Outcome.of(took, computing, outcome.record), rounds=outcome.rounds)
 
 
 def hosts_alike(record: FrameRecord) -> bool:

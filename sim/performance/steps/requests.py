@@ -21,7 +21,7 @@ from catchment.sim.performance.steps.frames import check_frames
 from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Trace
 from catchment.sim.performance.steps.ranks import rank_count, rank_nodes
-from catchment.sim.performance.steps.run import StepOutcome, check_step, run_step, run_step_in_frames
+from catchment.sim.performance.steps.run import StepOutcome, check_step, of_all, run_step, run_step_in_frames
 from catchment.sim.performance.steps.scaling import one_for_all
 
 ET = "et"
@@ -126,7 +126,8 @@ class StepRequest:
         if self.mode is Mode.FRAME:
             return self._in_frames(cluster, progress, trains=False)
         try:
-            outcome, spans = self._in_frames(self.folded(cluster), progress, trains=True)
+            folded = self.folded(cluster)
+            outcome, spans = self._in_frames(folded, progress, trains=True)
         except PerformanceError:
             if self.mode is Mode.FOLD:
                 raise
@@ -135,7 +136,7 @@ class StepRequest:
             if self.mode is Mode.FOLD:
                 raise PerformanceError("frames were sent again, hosts do not behave alike: use --mode train")
             return self._in_frames(cluster, progress, trains=True)
-        return replace(outcome, ranks=rank_count(cluster)), spans
+        return of_all(outcome, spans, cluster, folded), spans
 
     def folded(self, cluster: Cluster) -> Cluster:
         """The cluster with a few hosts that stand for all.

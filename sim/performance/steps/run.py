@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.folding import weights
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.network import Network
 from catchment.sim.performance.run import FrameRecord, Progress, check_flow, frame_record
 from catchment.sim.performance.steps.execute import Span, execute
 from catchment.sim.performance.steps.frames import Planned, carry_out, check_frames
 from catchment.sim.performance.steps.graph import Collective, Kind, Trace
-from catchment.sim.performance.steps.ranks import rank_hosts
+from catchment.sim.performance.steps.ranks import rank_count, rank_hosts
 from catchment.sim.performance.steps.times import CollectiveTimes
 
 
@@ -100,6 +101,20 @@ def run_step_in_frames(
     spans = carry_out(network, planned, seed, progress)
     record = frame_record([network], process_time() - spent)
     return replace(_outcome(cluster, traces, times, None, spans), record=record), spans
+
+
+def of_all(outcome: StepOutcome, spans: Sequence[Span], cluster: Cluster, folded: Cluster) -> StepOutcome:
+    """What a step of the folded cluster's ranks says of all ranks."""
+    stands_for, hosts = weights(cluster, folded), rank_hosts(folded)
+    computed = dict.fromkeys(range(len(hosts)), 0.0)
+    for span in spans:
+        if span.task.kind is Kind.COMPUTE:
+            computed[span.rank] += span.ended - span.began
+    mean = float(np.average(list(computed.values()), weights=[stands_for[hosts[rank]] for rank in computed]))
+    late = max(0.0, outcome.computing - mean)
+    return replace(
+        outcome, ranks=rank_count(cluster), utilisation=mean / outcome.seconds, straggler_cost=late / outcome.seconds
+    )
 
 
 def _outcome(

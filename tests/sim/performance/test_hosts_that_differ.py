@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,12 +100,29 @@ def test_faster_trunks_do_not_make_losses_dearer(tmp_path: Path) -> None:
     assert took[1] < 1.3 * took[0]
 
 
-def test_hosts_that_differ_are_not_folded(tmp_path: Path) -> None:
-    cluster = load(tmp_path, FABRIC + "hosts: [{name: r0h1, link: 50gbps}]\n")
-    with pytest.raises(PerformanceError, match="differ do not behave alike"):
-        Request("allreduce", tmp_path / "cluster.yaml", (), (), 1, Mode.FOLD).check()
+def test_hosts_that_differ_take_in_train_mode_what_they_take_in_frame_mode(tmp_path: Path) -> None:
+    cluster = load(tmp_path, FABRIC.replace("3", "5") + "hosts: [{name: r0h1, link: 50gbps}]\n")
+    Request("allreduce", tmp_path / "cluster.yaml", (), (), 1, Mode.FOLD).check()
     rounds = Rounds(1 << 18, 2)
-    assert simulate_in_trains("allreduce", cluster, rounds).rounds == simulate("allreduce", cluster, rounds).rounds
+    trains, frames = (run("allreduce", cluster, rounds) for run in (simulate_in_trains, simulate))
+    assert trains.rounds == frames.rounds
+    assert trains.record is not None
+    assert frames.record is not None
+    assert trains.record.hosts < frames.record.hosts
+
+
+@pytest.mark.parametrize("system", sorted(GENERATORS))
+def test_a_step_of_hosts_that_differ_takes_the_same_in_train_and_frame_mode(tmp_path: Path, system: str) -> None:
+    text = (
+        FABRIC.replace("3", "4") + "node: {peak: 100tflops, slow: {r1h2: 1.25}}\n"
+        "hosts: [{name: 'r0h[12]', peak: 50tflops}, {name: 'r1*', link: 50gbps}]\n"
+        "trunks: [{name: r0-s0, rate: 200gbps}]\n"
+    )
+    (tmp_path / "cluster.yaml").write_text(text)
+    request = StepRequest(system, tmp_path / "cluster.yaml", replace(SMALL, group=4))
+    frame, train = (replace(request, mode=mode).run()[0] for mode in (Mode.FRAME, Mode.TRAIN))
+    assert (train.seconds, train.exposed, train.ranks) == (frame.seconds, frame.exposed, frame.ranks)
+    assert (train.utilisation, train.straggler_cost) == pytest.approx((frame.utilisation, frame.straggler_cost))
 
 
 def test_a_host_half_as_fast_computes_twice_as_long(tmp_path: Path) -> None:
