@@ -14,6 +14,7 @@
 #include <ctime>
 #include <queue>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "sim/world/native/line.hpp"
@@ -48,25 +49,30 @@ class Digest {
 // A binary heap with the face of a world.
 class Heap {
  public:
-  using Entry = Event<std::uint32_t>;
-
   std::uint32_t add_node() {
     numbers_.push_back(0);
     return static_cast<std::uint32_t>(numbers_.size() - 1);
   }
   void schedule(std::uint32_t source, Picos at, std::uint32_t payload) {
-    queue_.push({at, numbers_[source]++, source, payload});
+    queue_.push({{at, source, payload}, numbers_[source]++});
   }
   template <typename Visit>
   void step(Picos /*end*/, Visit&& visit) {
-    const Entry event = queue_.top();
+    const Entry entry = queue_.top();
     queue_.pop();
-    visit(event);
+    visit(entry.event);
   }
 
  private:
+  struct Entry {
+    Event<std::uint32_t> event;
+    std::uint64_t number;  // among the events of its source
+  };
   struct Later {
-    bool operator()(const Entry& a, const Entry& b) const { return b < a; }
+    bool operator()(const Entry& a, const Entry& b) const {
+      return std::tuple(b.event.at, b.event.source, b.number) <
+             std::tuple(a.event.at, a.event.source, a.number);
+    }
   };
 
   std::priority_queue<Entry, std::vector<Entry>, Later> queue_;
@@ -118,7 +124,7 @@ class Tree {
       for (std::uint32_t i = 0; i < count; ++i) {
         lines.emplace_back(world_.seed(), world_.add_line(),
                            catchment::world::LineTiming{byte, 265'000});
-        lines.back().faults = faults;
+        lines.back().set_faults(faults);
       }
     };
     add(up_, workers, 80);

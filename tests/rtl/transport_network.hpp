@@ -115,11 +115,13 @@ class TransportNetwork {
 
   Line line() {
     Line made(world_.seed(), world_.add_line(), {0, scenario_.hop * kClock});
-    made.faults.loss = scenario_.loss;
-    made.faults.duplicate = scenario_.duplicate;
-    made.faults.replay = scenario_.replay;
-    made.faults.reorder = scenario_.reorder;
-    made.faults.delay = scenario_.hop * scenario_.tail * kClock;
+    catchment::world::LineFaults faults;
+    faults.loss = scenario_.loss;
+    faults.duplicate = scenario_.duplicate;
+    faults.replay = scenario_.replay;
+    faults.reorder = scenario_.reorder;
+    faults.delay = scenario_.hop * scenario_.tail * kClock;
+    made.set_faults(faults);
     return made;
   }
 

@@ -128,7 +128,7 @@ void bind_line(py::module_& module) {
       .def("counts", &counts_of)
       .def("lose", &ProtocolLine::lose, py::arg("type"), py::arg("skip"), py::arg("count"))
       .def("set_faults", [](ProtocolLine& line, const py::object& faults) {
-        line.faults = world::faults_of(faults);
+        line.set_faults(world::faults_of(faults));
       });
 }
 
@@ -185,9 +185,10 @@ void bind_nodes(py::module_& module) {
              return all;
            })
       .def("set_faults", [](FlitLine& link, double loss, double damage) {
-        link.line.faults = {};
-        link.line.faults.loss = loss;
-        link.line.faults.damage = damage;
+        world::LineFaults faults;
+        faults.loss = loss;
+        faults.damage = damage;
+        link.line.set_faults(faults);
       });
   py::class_<DeviceNode>(module, "Device")
       .def_readonly("registers", &DeviceNode::registers)

@@ -23,7 +23,7 @@ class SwitchNode final : public Node {
       : packets_(packets), timing_(timing) {}
 
   void attach(std::uint32_t port, ProtocolLine& line) {
-    line.queue_bytes = timing_.queue_bytes;
+    line.limit_queue(timing_.queue_bytes);
     ports_[port] = &line;
   }
   void on_frame(std::uint32_t port, Arrival&& arrival) override;

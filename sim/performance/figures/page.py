@@ -10,12 +10,13 @@ from catchment.sim.performance.figures import coarse, luwu, mics, nezha, p4sgd, 
 from catchment.sim.performance.figures.claim import Claim
 from catchment.sim.performance.figures.elsewhere import ROWS
 from catchment.sim.performance.figures.plot import plot_gains
+from catchment.wire.generated.constants import MAX_WORKERS
 
 _HEADS = ("where", "what", "paper's", "ours", "tolerance", "holds", "ours is", "inputs from the paper", "note")
 _STUDY = (
     "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
-    "256 B in switches, frames of 1 KiB on the ring. More than 32 racks need a switch program for more "
-    "members than today's 32.",
+    f"256 B in switches, frames of 1 KiB on the ring. More than {MAX_WORKERS} racks need a switch program for more "
+    f"members than today's {MAX_WORKERS}.",
     "A sum in switches takes each line once, so that its time hardly depends on how many add; a ring has 2 (p - 1) "
     "steps, each with a latency. One lost frame keeps all workers of a sum waiting: at 1 % on every line the ring "
     "is faster. Both cross each rack's uplink once, at one host's rate, so a single job notices oversubscription "

@@ -158,7 +158,7 @@ PYBIND11_MODULE(_performance, module) {
              const py::object& faults) {
             const std::size_t queue = queue_bytes == 0 ? world::Line::kUnlimited : queue_bytes;
             const auto which = self.fabric.add_line({byte, latency}, queue);
-            if (!faults.is_none()) self.fabric.line(which).faults = world::faults_of(faults);
+            if (!faults.is_none()) self.fabric.line(which).set_faults(world::faults_of(faults));
             return which;
           },
           py::kw_only(), py::arg("byte"), py::arg("latency"), py::arg("queue_bytes"),

@@ -6,9 +6,21 @@ namespace catchment::performance {
 
 std::uint32_t Fabric::add_line(world::LineTiming timing, std::size_t queue_bytes) {
   lines_.emplace_back(world.seed(), world.add_line(), timing);
-  lines_.back().queue_bytes = queue_bytes;
+  lines_.back().limit_queue(queue_bytes);
   counts_.emplace_back();
   return static_cast<std::uint32_t>(lines_.size() - 1);
+}
+
+void Fabric::send_faulty(const Outlet& out, const Frame& frame, std::size_t bytes, Picos ready) {
+  world::Line& line = lines_[out.line];
+  const auto type = static_cast<std::uint8_t>(frame.type);
+  const world::Transit transit = line.send(bytes, type, ready, ready);
+  if (transit.dropped) return;
+  count(out.line, frame);
+  for (std::size_t i = 0; i < transit.copies; ++i) {
+    if (transit.copy[i].damaged) continue;
+    world.schedule(line.number(), transit.copy[i].last, {out.what, out.target, frame});
+  }
 }
 
 bool Fabric::clear() const {

@@ -11,7 +11,7 @@
 
 namespace catchment::performance {
 
-inline constexpr std::size_t kTypes = 16;
+inline constexpr std::size_t kTypes = 8;
 
 // What was put on a line, lost or not, by packet type.
 struct TypeCounts {
@@ -49,21 +49,24 @@ class Fabric {
   // Puts a frame of so many bytes (without FCS) behind those before it, no earlier than `ready`.
   void send(const Outlet& out, const Frame& frame, std::size_t bytes, Picos ready) {
     world::Line& line = lines_[out.line];
+    if (!line.clear()) return send_faulty(out, frame, bytes, ready);
+    const Picos at = line.send_clear(bytes, ready);
+    if (at == world::kForever) return;
+    count(out.line, frame);
+    world.schedule(line.number(), at, {out.what, out.target, frame});
+  }
+
+ private:
+  void send_faulty(const Outlet& out, const Frame& frame, std::size_t bytes, Picos ready);
+  void count(std::uint32_t line, const Frame& frame) {
+    TypeCounts& counts = counts_[line];
     const auto type = static_cast<std::uint8_t>(frame.type);
-    const world::Transit transit = line.send(bytes, type, ready, ready);
-    if (transit.dropped) return;
-    TypeCounts& counts = counts_[out.line];
     ++counts.frames[type];
     if (frame.type != wire::PacketType::kHB && wire::has(frame.flags, wire::Flag::kRETX)) {
       ++counts.resent[type];
     }
-    for (std::size_t i = 0; i < transit.copies; ++i) {
-      if (transit.copy[i].damaged) continue;
-      world.schedule(line.number(), transit.copy[i].last, {out.what, out.target, frame});
-    }
   }
 
- private:
   std::vector<world::Line> lines_;
   std::vector<TypeCounts> counts_;
 };

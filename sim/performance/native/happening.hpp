@@ -20,6 +20,27 @@ inline constexpr std::size_t kHeaderFrame =
 // What of a frame decides something. Values are not simulated; `sum` stands for them: contributions
 // add up modulo 2^32, as lanes do.
 struct Frame {
+  Frame() = default;
+  // A copy is made field by field: a processor that loads several fields at once has to wait for
+  // each that was just stored.
+  Frame(const Frame& other)
+      : seq(other.seq),
+        ack(other.ack),
+        credit(other.credit),
+        sum(other.sum),
+        type(other.type),
+        flags(other.flags) {}
+  Frame& operator=(const Frame& other) {
+    seq = other.seq;
+    ack = other.ack;
+    credit = other.credit;
+    sum = other.sum;
+    type = other.type;
+    flags = other.flags;
+    return *this;
+  }
+  ~Frame() = default;
+
   Seq seq = 0;
   Seq ack = 0;
   Seq credit = 0;

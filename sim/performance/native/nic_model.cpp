@@ -8,7 +8,7 @@ using wire::Flag;
 using wire::PacketType;
 
 std::uint32_t NicModel::add_host(const NicTiming& timing) {
-  hosts_.push_back({timing, fabric_.world.add_node(), {}});
+  hosts_.push_back({timing, fabric_.world.add_node(), 0, {}});
   return static_cast<std::uint32_t>(hosts_.size() - 1);
 }
 
@@ -128,10 +128,10 @@ void NicModel::on_pump(std::uint32_t which) {
 void NicModel::pump(Host& host) {
   if (host.down || host.members.empty()) return;
   const Picos now = fabric_.world.now();
-  world::Line& line = fabric_.line(members_[host.members.front()].out.line);
+  const world::Line& line = fabric_.line(host.line);
   const std::size_t count = host.members.size();
   for (std::size_t idle = 0; idle < count;) {
-    if (line.backlog(now) > host.timing.fifo_bytes) {
+    if (line.holds_more(host.timing.fifo_bytes, now)) {
       const Picos at =
           line.free_at() - static_cast<Picos>(host.timing.fifo_bytes) * line.timing().byte;
       if (host.pump_at < 0 || host.pump_at > at) {

@@ -38,7 +38,10 @@ class NicModel {
   std::uint32_t add_member(std::uint32_t host, Part part, const StreamShape& shape,
                            const StreamTimers& timers, wire::PacketType type,
                            std::uint32_t identity);
-  void plug_in(std::uint32_t member, const Outlet& out) { members_[member].out = out; }
+  void plug_in(std::uint32_t member, const Outlet& out) {
+    members_[member].out = out;
+    hosts_[members_[member].host].line = out.line;
+  }
   // All streams begin.
   void start();
 
@@ -69,7 +72,6 @@ class NicModel {
   void skip(Picos by, const std::vector<std::uint32_t>& frames);
   // When a member last took a frame that it did not have.
   [[nodiscard]] Picos progressed_at() const { return progressed_at_; }
-  [[nodiscard]] std::size_t members() const { return members_.size(); }
   [[nodiscard]] const std::optional<NicSender>& sender(std::uint32_t member) const {
     return members_[member].sender;
   }
@@ -81,6 +83,7 @@ class NicModel {
   struct Host {
     NicTiming timing;
     std::uint32_t source;
+    std::uint32_t line = 0;  // its own
     std::vector<std::uint32_t> members;
     Picos free_at = 0;     // when it has done with the frames so far
     std::size_t turn = 0;  // the member that sends next

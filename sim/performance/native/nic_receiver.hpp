@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "consumer_window.hpp"
+#include "short_queue.hpp"
 #include "state_hash.hpp"
 #include "stream_shape.hpp"
 
@@ -142,8 +142,8 @@ class NicReceiver {
   bool flush_ = false;
   bool repeat_ = false;
   Picos next_ = 0;
-  std::deque<Seq> missing_;
-  std::deque<std::uint32_t> pulls_;
+  ShortQueue<Seq> missing_;
+  ShortQueue<std::uint32_t> pulls_;
   std::uint32_t digest_ = 0;
   std::uint64_t received_ = 0;
 };

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
 #include "sender_window.hpp"
+#include "short_queue.hpp"
 #include "state_hash.hpp"
 #include "stream_shape.hpp"
 
@@ -137,7 +137,7 @@ class NicSender {
   wire::PacketType type_;
   std::uint32_t identity_;
   host::SenderWindow window_;
-  std::deque<Message> messages_;  // not acknowledged yet
+  ShortQueue<Message> messages_;  // not acknowledged yet
   Picos rto_;
   Picos deadline_ = 0;
   std::uint64_t timeouts_ = 0;

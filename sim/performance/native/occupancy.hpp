@@ -18,7 +18,6 @@ class Occupancy {
     time_[bin_] += now - since_;
     since_ = now;
     bin_ = used == 0 ? 0 : 1 + (used - 1) * (kBins - 1) / slots;
-    most_ = used > most_ ? used : most_;
   }
 
   // As note(), of as many as before.
@@ -38,13 +37,11 @@ class Occupancy {
 
   // Picoseconds by share of the slots: bin 0 is none, bin i is up to i / 63 of them.
   [[nodiscard]] const std::array<world::Picos, kBins>& time() const { return time_; }
-  [[nodiscard]] std::size_t most() const { return most_; }
 
  private:
   std::array<world::Picos, kBins> time_{};
   world::Picos since_ = 0;
   std::size_t bin_ = 0;
-  std::size_t most_ = 0;
 };
 
 }  // namespace catchment::performance

@@ -63,7 +63,7 @@ void Simulation::happen(const world::Event<Happening>& event) {
 void Simulation::befall(const Incident& incident) {
   switch (incident.kind) {
     case Incident::Kind::kFaults:
-      fabric.line(incident.target).faults = incident.faults;
+      fabric.line(incident.target).set_faults(incident.faults);
       return;
     case Incident::Kind::kSwitch:
       return switches.fail(incident.target, incident.down);

@@ -60,12 +60,8 @@ class SwitchModel {
   [[nodiscard]] std::uint64_t dropped(Drop why) const {
     return drops_[static_cast<std::size_t>(why)];
   }
-  [[nodiscard]] std::size_t branches() const { return branches_.size(); }
   [[nodiscard]] const Occupancy& occupancy(std::uint32_t branch) const {
     return branches_[branch].occupancy;
-  }
-  [[nodiscard]] const BranchShape& shape(std::uint32_t branch) const {
-    return branches_[branch].shape;
   }
 
   [[nodiscard]] std::uint32_t stream(std::uint32_t row) const {

@@ -75,7 +75,7 @@ Fingerprint Trains::fingerprint(const std::vector<Seq>& bases) {
     one.number(static_cast<std::uint64_t>(what.what));
     if (is_appointed(what.what)) {
       one.number(static_cast<std::uint64_t>(event.at));
-      one.number(event.number);
+      one.number(what.frame.ack);
     } else {
       one.time(event.at);
     }
@@ -134,7 +134,6 @@ void Trains::skip(const Lap& before, const Lap& now, std::uint64_t times) {
     what.frame.credit += frames[*stream];
   });
   skipped_ += by;
-  ++jumps_;
 }
 
 std::optional<std::uint32_t> Trains::stream_of(const Happening& what) const {

@@ -39,9 +39,8 @@ class Trains {
   // may be skipped until `end`.
   void on_heartbeat(std::uint32_t member, Picos end);
 
-  // Picoseconds of the simulated time that were skipped, and how often.
+  // Picoseconds of the simulated time that were skipped.
   [[nodiscard]] Picos skipped() const { return skipped_; }
-  [[nodiscard]] std::uint64_t jumps() const { return jumps_; }
 
  private:
   // A state that may come again, and what had been counted by then.
@@ -70,7 +69,6 @@ class Trains {
   std::optional<Lap> first_;             // one long ago, for long periods
   bool done_ = false;                    // until the next appointment there is nothing to skip
   Picos skipped_ = 0;
-  std::uint64_t jumps_ = 0;
 };
 
 }  // namespace catchment::performance

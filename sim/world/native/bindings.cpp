@@ -175,8 +175,8 @@ void bind_line(py::module_& module) {
                        std::optional<std::size_t> queue_bytes, const py::object& faults) {
              auto line = std::make_unique<PyLine>(std::move(world), std::move(deliver),
                                                   LineTiming{byte, latency});
-             line->line.queue_bytes = queue_bytes.value_or(Line::kUnlimited);
-             if (!faults.is_none()) line->line.faults = faults_of(faults);
+             line->line.limit_queue(queue_bytes.value_or(Line::kUnlimited));
+             if (!faults.is_none()) line->line.set_faults(faults_of(faults));
              return line;
            }),
            py::arg("world"), py::arg("deliver"), py::kw_only(), py::arg("byte") = 0,
@@ -186,7 +186,7 @@ void bind_line(py::module_& module) {
       .def_property_readonly("counts", &counts_of)
       .def_property_readonly("free_at", [](const PyLine& line) { return line.line.free_at(); })
       .def("set_faults",
-           [](PyLine& line, const py::object& faults) { line.line.faults = faults_of(faults); })
+           [](PyLine& line, const py::object& faults) { line.line.set_faults(faults_of(faults)); })
       .def(
           "lose",
           [](PyLine& line, std::optional<std::uint8_t> kind, std::uint64_t skip,

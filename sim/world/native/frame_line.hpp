@@ -23,7 +23,7 @@ class FrameLine : public Line {
                 Picos complete, Deliver&& deliver) {
     const Transit transit = send(bytes, kind, ready, complete);
     for (std::size_t i = 0; i < transit.copies; ++i) deliver(frame, transit.copy[i]);
-    if (faults.replay <= 0 || transit.dropped) return transit;
+    if (faults().replay <= 0 || transit.dropped) return transit;
     if (transit.replays && !earlier_.empty()) {
       deliver(earlier_[scaled(transit.which, earlier_.size() - 1)], transit.replay);
       ++replayed_;

@@ -25,14 +25,14 @@ struct LineFaults : FaultRates {
 };
 
 struct LineCounts {
-  std::uint64_t frames = 0;   // that were sent, lost or not
-  std::uint64_t bytes = 0;    // of them
-  std::uint64_t dropped = 0;  // were not sent: the queue was full
+  std::uint64_t frames = 0;        // that were sent, lost or not
+  std::uint64_t bytes = 0;         // of them
+  std::uint64_t most_waiting = 0;  // bytes in the queue
+  std::uint64_t dropped = 0;       // were not sent: the queue was full
   std::uint64_t lost = 0;
   std::uint64_t damaged = 0;
   std::uint64_t duplicated = 0;
-  std::uint64_t reordered = 0;     // copies
-  std::uint64_t most_waiting = 0;  // bytes in the queue
+  std::uint64_t reordered = 0;  // copies
 };
 
 // A copy of a frame at the end of the line.
@@ -53,15 +53,21 @@ struct Transit {
   Copy replay;
 };
 
-class Line {
+// All that a frame on a line without faults needs lies in one line of the cache.
+class alignas(64) Line {
  public:
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
   Line(std::uint64_t seed, std::uint32_t number, LineTiming timing)
       : number_(number), timing_(timing), stream_(seed, number) {}
 
-  LineFaults faults;
-  std::size_t queue_bytes = kUnlimited;  // that may wait; a frame that does not fit is dropped
+  [[nodiscard]] const LineFaults& faults() const { return faults_; }
+  void set_faults(const LineFaults& faults) {
+    faults_ = faults;
+    look_whether_clear();
+  }
+  /// Bytes that may wait; a frame that does not fit is dropped.
+  void limit_queue(std::size_t bytes) { queue_bytes_ = bytes; }
 
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] const LineTiming& timing() const { return timing_; }
@@ -74,8 +80,13 @@ class Line {
     return static_cast<std::size_t>((free_at_ - now) / timing_.byte);
   }
 
+  /// Whether more than so many bytes wait at `now`.
+  [[nodiscard]] bool holds_more(std::size_t bytes, Picos now) const {
+    return free_at_ - now >= (static_cast<Picos>(bytes) + 1) * timing_.byte && timing_.byte != 0;
+  }
+
   /// Whether frames arrive, once each, when serialization and propagation are over.
-  [[nodiscard]] bool clear() const { return stream_.clear(faults) && faults.jitter == 0; }
+  [[nodiscard]] bool clear() const { return clear_; }
 
   /// What a clear line did since its counts were `before` happens `times` more, and takes `by`.
   void repeat(const LineCounts& before, std::uint64_t times, Picos by) {
@@ -83,13 +94,21 @@ class Line {
     counts_.frames += frames;
     counts_.bytes += times * (counts_.bytes - before.bytes);
     counts_.dropped += times * (counts_.dropped - before.dropped);
-    stream_.pass(frames);
     free_at_ += by;
   }
 
   /// Loses `count` frames after `skip` others; of this kind, if one is given.
   void lose(std::optional<std::uint8_t> kind, std::uint64_t skip, std::uint64_t count) {
     stream_.targeted.add(kind, skip, count);
+    look_whether_clear();
+  }
+
+  /// Sends, as send() does, a frame on a line that is clear: when its last bit arrives, or kForever
+  /// if it is dropped.
+  Picos send_clear(std::size_t bytes, Picos ready) {
+    const Picos start = put(bytes, wire_bytes(bytes), ready, ready);
+    if (start == kForever) return kForever;
+    return start + timing_.latency + length_of(wire_bytes(bytes), kGap);
   }
 
   /// Puts an Ethernet frame of so many bytes behind those before it, no earlier than `ready`; its
@@ -107,23 +126,16 @@ class Line {
   Transit send_on_wire(std::size_t bytes, std::size_t on_wire, std::size_t gap, std::uint8_t kind,
                        Picos ready, Picos complete) {
     Transit out;
-    if (queue_bytes != kUnlimited) {
-      const std::size_t waiting = backlog(ready) + bytes;
-      if (waiting > queue_bytes) {
-        ++counts_.dropped;
-        out.dropped = true;
-        return out;
-      }
-      counts_.most_waiting = std::max<std::uint64_t>(counts_.most_waiting, waiting);
-    }
-    const Picos takes = static_cast<Picos>(on_wire) * timing_.byte;
-    const Picos length = takes - static_cast<Picos>(gap) * timing_.byte;
+    const Picos length = length_of(on_wire, gap);
     // A line that is faster than what feeds it still ends with the last byte.
-    out.start = std::max({ready, free_at_, complete - length});
-    free_at_ = out.start + takes;
-    ++counts_.frames;
-    counts_.bytes += bytes;
-    const Fate fate = stream_.next(faults, kind, faults.jitter > 0);
+    const Picos start = put(bytes, on_wire, ready, complete - length);
+    out.dropped = start == kForever;
+    if (out.dropped) return out;
+    out.start = start;
+    const bool was_clear = clear_;
+    stream_.pass(counts_.frames - 1 - stream_.frames());
+    const Fate fate = stream_.next(faults_, kind, faults_.jitter > 0);
+    if (!was_clear) look_whether_clear();
     out.lost = fate.lost;
     out.copies = fate.copies;
     counts_.lost += fate.lost ? 1 : 0;
@@ -132,9 +144,9 @@ class Line {
     const Picos first = out.start + timing_.latency;
     for (std::size_t i = 0; i < fate.copies; ++i) {
       const CopyFate& copy = fate.copy[i];
-      Picos late = within(copy.jitter, faults.jitter);
+      Picos late = within(copy.jitter, faults_.jitter);
       if (copy.reordered) {
-        late += within(copy.hold, faults.delay);
+        late += within(copy.hold, faults_.delay);
         ++counts_.reordered;
       }
       out.copy[i] = {first + late, first + late + length, fate.damaged};
@@ -145,15 +157,43 @@ class Line {
     return out;
   }
 
+  // Puts a frame behind those before it, no earlier than `ready`, nor than `least` if it is not
+  // dropped. Gives when its first bit leaves, or kForever.
+  Picos put(std::size_t bytes, std::size_t on_wire, Picos ready, Picos least) {
+    if (queue_bytes_ != kUnlimited) {
+      const std::size_t waiting = backlog(ready) + bytes;
+      if (waiting > queue_bytes_) {
+        ++counts_.dropped;
+        return kForever;
+      }
+      counts_.most_waiting = std::max<std::uint64_t>(counts_.most_waiting, waiting);
+    }
+    const Picos start = std::max({ready, free_at_, least});
+    free_at_ = start + static_cast<Picos>(on_wire) * timing_.byte;
+    ++counts_.frames;
+    counts_.bytes += bytes;
+    return start;
+  }
+
+  // From a frame's first bit to its last.
+  [[nodiscard]] Picos length_of(std::size_t on_wire, std::size_t gap) const {
+    return static_cast<Picos>(on_wire - gap) * timing_.byte;
+  }
+
+  void look_whether_clear() { clear_ = stream_.clear(faults_) && faults_.jitter == 0; }
+
   static Picos within(std::uint64_t draw, Picos most) {
     return static_cast<Picos>(scaled(draw, static_cast<std::uint64_t>(most)));
   }
 
   std::uint32_t number_;
+  bool clear_ = true;
   LineTiming timing_;
-  FaultStream stream_;
+  std::size_t queue_bytes_ = kUnlimited;
   Picos free_at_ = 0;
   LineCounts counts_;
+  LineFaults faults_;
+  FaultStream stream_;  // of the frames until the last one that was sent while it was not clear
 };
 
 }  // namespace catchment::world

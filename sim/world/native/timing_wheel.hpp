@@ -1,6 +1,7 @@
-// A queue of events in the order (time, source, number): a timing wheel of buckets of 4.1 ns. A
-// bucket is sorted when the clock reaches it; events beyond the wheel's turn of 268 us wait in one
-// unsorted list a turn.
+// A queue of events in the order (time, source, number), the number being that of the push: a
+// timing wheel of buckets of 4.1 ns. A bucket is sorted when the clock reaches it, by keys, its
+// events staying where they are; events beyond the wheel's turn of 268 us wait in one unsorted list
+// a turn.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -19,15 +21,8 @@ namespace catchment::world {
 template <typename Payload>
 struct Event {
   Picos at;
-  std::uint64_t number;  // among the events of its source
   std::uint32_t source;
   Payload payload;
-
-  friend bool operator<(const Event& a, const Event& b) {
-    if (a.at != b.at) return a.at < b.at;
-    if (a.source != b.source) return a.source < b.source;
-    return a.number < b.number;
-  }
 };
 
 template <typename Payload>
@@ -41,37 +36,35 @@ class TimingWheel {
   [[nodiscard]] std::size_t size() const { return size_; }
 
   /// Times are not negative.
-  void push(Entry event) {
+  [[gnu::always_inline]] void push(Entry&& event) {
     ++size_;
     const std::int64_t bucket = event.at >> kBucketBits;
-    if (bucket <= open_) {
-      const auto place = std::upper_bound(ready_.begin(), ready_.end(), event, later);
-      ready_.insert(place, std::move(event));
-    } else if (bucket >> kTurnBits == turn_) {
+    if (bucket > open_ && bucket >> kTurnBits == turn_) {
       put(bucket, std::move(event));
     } else {
-      beyond_[bucket >> kTurnBits].push_back(std::move(event));
+      put_elsewhere(bucket, std::move(event));
     }
   }
 
   /// The first event, if it happens before `end`, else null; it is there until the next call.
   [[nodiscard]] const Entry* first(Picos end) {
-    if (ready_.empty() && !open_next(end)) return nullptr;
-    return ready_.back().at < end ? &ready_.back() : nullptr;
+    if (order_.empty() && !open_next(end)) return nullptr;
+    const Entry& event = ready_[place_of(order_.back())];
+    return event.at < end ? &event : nullptr;
   }
 
   /// Takes out what first() has shown.
   Entry pop() {
-    Entry event = std::move(ready_.back());
-    ready_.pop_back();
+    const std::size_t place = place_of(order_.back());
+    order_.pop_back();
     --size_;
-    return event;
+    return std::move(ready_[place]);
   }
 
-  /// Shows visit() every event, in no order.
+  /// Shows visit() every event; those of one time and source in the order of their pushes.
   template <typename Visit>
   void each(Visit&& visit) const {
-    for (const Entry& event : ready_) visit(event);
+    for (auto key = order_.rbegin(); key != order_.rend(); ++key) visit(ready_[place_of(*key)]);
     for (const auto& bucket : buckets_) {
       for (const Entry& event : bucket) visit(event);
     }
@@ -86,15 +79,39 @@ class TimingWheel {
   static constexpr std::size_t kBuckets = std::size_t{1} << kTurnBits;
   static constexpr std::size_t kWords = kBuckets / 64;
 
-  static bool later(const Entry& a, const Entry& b) { return b < a; }
+  // Time, source, and the place in ready_, which grows with the pushes.
+  using Key = unsigned __int128;
 
-  void put(std::int64_t bucket, Entry event) {
+  static Key key_of(const Entry& event, std::size_t place) {
+    return static_cast<Key>(event.at) << 64U | static_cast<std::uint64_t>(event.source) << 32U |
+           place;
+  }
+  static std::size_t place_of(Key key) { return static_cast<std::uint32_t>(key); }
+
+  [[gnu::noinline]] void put_elsewhere(std::int64_t bucket, Entry event) {
+    if (bucket > open_) {
+      beyond_[bucket >> kTurnBits].push_back(std::move(event));
+      return;
+    }
+    if (order_.empty()) ready_.clear();
+    const Key key = key_of(event, ready_.size());
+    ready_.push_back(std::move(event));
+    order_.insert(std::upper_bound(order_.begin(), order_.end(), key, std::greater<>()), key);
+  }
+
+  [[gnu::always_inline]] void put(std::int64_t bucket, Entry&& event) {
     const std::size_t place = static_cast<std::size_t>(bucket) % kBuckets;
+    std::vector<Entry>& events = buckets_[place];
+    if (events.empty()) use(place);
+    events.push_back(std::move(event));
+  }
+
+  // A bucket gets its first event.
+  [[gnu::noinline]] void use(std::size_t place) {
     if (buckets_[place].capacity() == 0 && !spare_.empty()) {
       buckets_[place] = std::move(spare_.back());
       spare_.pop_back();
     }
-    buckets_[place].push_back(std::move(event));
     used_[place / 64] |= std::uint64_t{1} << place % 64;
     used_words_[place / 4096] |= std::uint64_t{1} << place / 64 % 64;
   }
@@ -117,7 +134,7 @@ class TimingWheel {
     return kBuckets;
   }
 
-  // Sorts the next bucket that begins before `end` into ready_, which is empty.
+  // Opens the next bucket that begins before `end`; nothing is left of the one before it.
   bool open_next(Picos end) {
     if (size_ == 0) return false;
     const std::int64_t base = turn_ << kTurnBits;
@@ -137,11 +154,18 @@ class TimingWheel {
     open_ = bucket;
     // The memory of a bucket serves the next one that gets an event: it stays in the caches, and no
     // more of it is taken than events are due at a time.
-    if (ready_.capacity() != 0) spare_.push_back(std::move(ready_));
+    if (ready_.capacity() != 0) {
+      ready_.clear();
+      spare_.push_back(std::move(ready_));
+    }
     ready_ = std::exchange(buckets_[place], {});
     used_[place / 64] &= ~(std::uint64_t{1} << place % 64);
     if (used_[place / 64] == 0) used_words_[place / 4096] &= ~(std::uint64_t{1} << place / 64 % 64);
-    std::sort(ready_.begin(), ready_.end(), later);
+    // Mostly they were pushed in their order.
+    for (std::size_t i = ready_.size(); i-- != 0;) order_.push_back(key_of(ready_[i], i));
+    if (!std::is_sorted(order_.begin(), order_.end(), std::greater<>())) {
+      std::sort(order_.begin(), order_.end(), std::greater<>());
+    }
     return true;
   }
 
@@ -150,7 +174,8 @@ class TimingWheel {
   std::array<std::uint64_t, kWords> used_{};
   std::array<std::uint64_t, kWords / 64> used_words_{};
   std::map<std::int64_t, std::vector<Entry>> beyond_;  // by turn
-  std::vector<Entry> ready_;  // of the open bucket and those before it, the first one at the end
+  std::vector<Entry> ready_;  // of the open bucket and those before it, as they were pushed
+  std::vector<Key> order_;    // of those that are left, the first one at the end
   std::int64_t open_ = -1;
   std::int64_t turn_ = 0;
   std::size_t size_ = 0;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "sim/world/native/time.hpp"
 #include "sim/world/native/timing_wheel.hpp"
@@ -28,13 +27,12 @@ class World {
   [[nodiscard]] std::size_t pending() const { return wheel_.size(); }
 
   /// Numbers of sources: lines come before nodes, each in the order of these calls.
-  std::uint32_t add_line() { return add(0); }
-  std::uint32_t add_node() { return add(kNode); }
+  std::uint32_t add_line() { return lines_++; }
+  std::uint32_t add_node() { return kNode + nodes_++; }
 
-  void schedule(std::uint32_t source, Picos at, Payload payload) {
-    if (at < now_) throw std::logic_error("an event cannot happen before the world's time");
-    std::uint64_t& number = numbers_[source / kNode][source % kNode];
-    wheel_.push({at, number++, source, std::move(payload)});
+  [[gnu::always_inline]] void schedule(std::uint32_t source, Picos at, Payload payload) {
+    if (at < now_) throw_past();
+    wheel_.push({at, source, std::move(payload)});
   }
 
   /// Carries out the next event if it happens before `end`: visit(event), the clock at its time.
@@ -78,16 +76,15 @@ class World {
  private:
   static constexpr std::uint32_t kNode = 1U << 31U;
 
-  std::uint32_t add(std::uint32_t first) {
-    auto& numbers = numbers_[first / kNode];
-    numbers.push_back(0);
-    return first + static_cast<std::uint32_t>(numbers.size() - 1);
+  [[noreturn, gnu::noinline]] static void throw_past() {
+    throw std::logic_error("an event cannot happen before the world's time");
   }
 
   std::uint64_t seed_;
   Picos now_ = 0;
   TimingWheel<Payload> wheel_;
-  std::vector<std::uint64_t> numbers_[2];  // events that each source has made
+  std::uint32_t lines_ = 0;
+  std::uint32_t nodes_ = 0;
 };
 
 }  // namespace catchment::world

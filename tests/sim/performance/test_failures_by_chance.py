@@ -7,12 +7,16 @@ from statistics import mean
 
 import pytest
 
-from catchment.sim.performance.cluster import Breakdown, Cluster, Failure
+from catchment.sim.performance.cluster import Breakdown, Cluster, Failure, rack_spine
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import ClusterError
 from catchment.sim.performance.failures import failures_of
+from catchment.sim.performance.models import LinkModel
+from catchment.sim.performance.network import Network
 from catchment.sim.performance.rounds import Rounds
-from catchment.sim.performance.run import simulate
+from catchment.sim.performance.run import SETTLED, simulate
+from catchment.sim.performance.workload import Action, Workload
+from catchment.sim.world import Burst, Faults
 
 FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
 MS = 10**9
@@ -68,6 +72,24 @@ def test_a_link_between_switches_holds_a_sum_up_until_it_is_back(tmp_path: Path)
     cluster = load(tmp_path, "failures: [{what: trunk, name: r1-s0, at: 50us, until: 1ms}]\n")
     took = simulate("allreduce", cluster, Rounds(1 << 20)).rounds[0]
     assert took > 0.9e-3 > 5 * calm
+
+
+def test_a_line_that_begins_to_lose_frames_loses_those_that_it_would_have_lost_all_along() -> None:
+    """What becomes of a frame depends on its number on the line, also of those that went before it without faults."""
+
+    def times(before: Faults) -> list[int]:
+        topology = rack_spine(racks=[["a", "b", "c"]], spines=0)
+        network = Network(Cluster(topology, LinkModel(faults=before)), seed=5)
+        stream = network.allreduce(["a", "b", "c"])
+        for line in (line for both in network.host_lines.values() for line in both):
+            network.simulation.fail_line(30_000_000, line, Faults(loss=0.01, duplicate=0.02))
+        workload = Workload()
+        settled = workload.add(Action.DELAY, amount=SETTLED)
+        workload.transfer(stream, 1 << 19, [settled])
+        return workload.run(network)[:, 1].tolist()
+
+    never = Faults(burst=Burst(enter=1e-300, loss=0))
+    assert times(Faults()) == times(never)
 
 
 def test_rounds_go_on_through_failures_by_chance(tmp_path: Path) -> None:
