@@ -60,7 +60,7 @@ def fold(kind: str, cluster: Cluster) -> Cluster:
 
 
 def weights(cluster: Cluster, folded: Cluster) -> dict[str, float]:
-    """For how many hosts each worker of the folded cluster stands."""
+    """How many hosts each worker of the folded cluster stands for."""
     alike = Counter(host_kind(cluster, name) for name in _workers(cluster))
     left = Counter(host_kind(cluster, name) for name in _workers(folded))
     return {name: alike[kind] / left[kind] for name in _workers(folded) for kind in [host_kind(cluster, name)]}
