@@ -453,7 +453,7 @@ def true_sums() -> list[list[int]]:
 def test_two_windows_of_forged_vectors_before_a_job_begins_are_given_back(
     switch: SwitchModel, rng: random.Random
 ) -> None:
-    """In any order those of the second window take the slots, and they are beyond the root's first word."""
+    """Vectors of the second window take the slots in any order, and they are beyond the root's first word."""
     forged = [*range(8), *(rng.randrange(8) for _ in range(20))]
     rng.shuffle(forged)
     for seq in forged:
