@@ -1,4 +1,4 @@
-"""When a proxy may end: what it has yet to hear of clients and of other proxies, what it has yet to do, what failed.
+"""Waits until a proxy may end: what it has yet to hear of clients and other proxies, what it has yet to do.
 
 Clients say BYE when they have all that they want, which may be before this proxy has finished the same sums: others may
 have sent them. So it finishes every sum that clients have had, saves what is due, and says BYE to the other proxies; it

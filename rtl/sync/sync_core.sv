@@ -62,10 +62,13 @@ module sync_core #(
     count_t   entries;
     count_t   segment;
     logic     maximum;
+  } chunk_t;
+  typedef struct packed {
+    chunk_t   chunk;
     // of this device's segment
     place_t   first;
     count_t   count;
-  } chunk_t;
+  } begun_t;
   typedef struct packed {
     address_t     address;
     logic [511:0] data;
@@ -87,15 +90,17 @@ module sync_core #(
   count_t     read_count;
   logic       read_known;
   logic       queue_ready, queue_valid;
-  chunk_t     next_chunk;
+  begun_t     next_chunk;
   logic       load, local_taken;
   wire        start = start_valid && start_ready;
   wire        read = m_read_valid && m_read_ready;
   wire        read_segment_done = reading_reg && read_known && (read_count == '0 || (read && read_at_reg == read_count - 1'b1));
   // When its first segment is known; that lasts for a clock at least, and others follow.
   wire        pass_on = reading_reg && read_known && !passed_on_reg;
-  wire chunk_t passed_on = '{
-      address: read_base_reg, entries: read_entries_reg, segment: read_segment_reg, maximum: read_maximum_reg,
+  wire begun_t passed_on = '{
+      chunk: '{
+          address: read_base_reg, entries: read_entries_reg, segment: read_segment_reg, maximum: read_maximum_reg
+      },
       first: read_first, count: read_count
   };
 
@@ -137,7 +142,7 @@ module sync_core #(
     end
   end
 
-  sync_fifo #(.WIDTH($bits(chunk_t)), .DEPTH(Chunks), .RAM_STYLE("distributed")) chunks (
+  sync_fifo #(.WIDTH($bits(begun_t)), .DEPTH(Chunks), .RAM_STYLE("distributed")) chunks (
       .clk, .rst, .s_data(passed_on), .s_valid(pass_on), .s_ready(queue_ready),
       .m_data(next_chunk), .m_valid(queue_valid), .m_ready(load), .level()
   );
@@ -237,7 +242,7 @@ module sync_core #(
   );
 
   always_ff @(posedge clk) begin
-    if (load) chunk_reg <= next_chunk;
+    if (load) chunk_reg <= next_chunk.chunk;
     if (load || segment_done) at_reg <= '0;
     else if (fire) at_reg <= at_reg + 1'b1;
     if (rst) begin
