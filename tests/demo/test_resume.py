@@ -69,6 +69,7 @@ class _Killing(RelayNetwork):
         return super().start(host, plan, watched)
 
 
+@pytest.mark.sampled(3)
 def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
     whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:

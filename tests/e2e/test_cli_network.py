@@ -38,6 +38,7 @@ def topology(target: Target, tmp_path: Path, name: str) -> Path:
     return path
 
 
+@pytest.mark.sampled(3)
 def test_from_an_empty_machine_to_a_sum_and_back(
     catchment: Catchment, topology: Path, name: str, tmp_path: Path
 ) -> None:

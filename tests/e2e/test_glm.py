@@ -36,6 +36,7 @@ def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytes
     assert watched.nothing_is_left()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("harm", "says"), [("kill_switch", "is lost"), ("restart_switch", "s1")])
 def test_a_switch_that_ends_is_named(harm: str, says: str, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """A switch that comes back has neither program nor sums: the workers give up and the switch is named."""

@@ -70,6 +70,7 @@ def test_each_part_dies_and_comes_back(controlled: ControlledLab, part: str, rng
     run_with_a_restart(controlled, part, rng.randrange(1 << 32))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("victim", ["w2", pytest.param("opt", marks=pytest.mark.slow)])
 def test_who_does_not_come_back_is_named(controlled: ControlledLab, victim: str, rng: random.Random) -> None:
     with controlled.job("train", WORKERS) as token:

@@ -49,6 +49,7 @@ def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: 
     lab.wait_until_up()
 
 
+@pytest.mark.sampled(3)
 def test_who_does_not_come_back_is_named(slots_lab_controlled: ControlledLab, rng: random.Random) -> None:
     lab = slots_lab_controlled
     with lab.job("fast", MEMBERS, root=None, slots=16, kind="slots") as token:

@@ -96,6 +96,7 @@ def stats_of(results: dict[str, dict[str, object]], host: str) -> Counter[str]:
     return Counter(stats["rejects"])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("victim", ["w0", "opt"])
 def test_who_cut_into_a_cable_changes_no_payload(tagged_lab: Lab, rng: random.Random, victim: str) -> None:
     """Every third vector, sum and part of the parameters on the victim's cable has a bit changed."""

@@ -43,6 +43,7 @@ def test_embedded_equals_the_model(rng: random.Random, lanes: int) -> None:
         run(rng, Build(lanes=lanes, program="p4sgd"), 2000)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("build", [Build(8, 16, 32, 4, "p4sgd"), Build(8, 64, 64, 5, "p4sgd")])
 def test_other_sizes(rng: random.Random, build: Build) -> None:
     run(rng, build, 2000)

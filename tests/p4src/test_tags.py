@@ -46,6 +46,7 @@ def test_hosts_make_the_model_s_tags(size: int, rng: random.Random) -> None:
         assert _machines.frame_tag(key, data) == tags.tag_of(key, header, payload)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lanes", [8, 64])
 def test_the_program_equals_the_model(lanes: int, rng: random.Random) -> None:
     """Random frames with tags that are right, wrong or missing, in streams with and without keys; state included."""

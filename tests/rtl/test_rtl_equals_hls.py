@@ -78,6 +78,7 @@ def test_every_16_bit_word_at_every_exponent_four_ways(dtype: DataType, rng: ran
         four_ways_to_lanes(words, dtype, exponent, rng.choice([1, 2, 4, 8, 16, 32]))
 
 
+@pytest.mark.sampled(3)
 def test_fp32_and_int32_to_lanes_four_ways(numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(10))):
         four_ways_to_lanes(near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 33))

@@ -78,6 +78,7 @@ def test_what_needs_no_guess_is_one_vector(ranks: list[Communicator], seed: int)
     assert together(ranks, body) == [None] * 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", SCALED)
 def test_a_guess_of_e_rides_and_a_wrong_one_leaves_again(ranks: list[Communicator], size: int) -> None:
     magnitudes = (1.0, 1.0, 2.0**-9, 2.0**-9, 300.0)

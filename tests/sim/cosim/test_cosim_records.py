@@ -16,6 +16,8 @@ from catchment.sim.cosim import Faults, Machine
 from catchment.sim.cosim.rounds import gradients
 from catchment.wire.generated.constants import UDP_PORT, DataType
 
+pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+
 
 def verb(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["catchment", "cosim", *arguments])
@@ -24,7 +26,6 @@ def verb(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not ended.value.code, ended.value.code
 
 
-@pytest.mark.sampled(3)
 def test_a_capture_has_every_frame_of_every_cable(tmp_path: Path, rng: random.Random) -> None:
     path = tmp_path / "run.pcapng"
     with Machine.star(2, seed=rng.getrandbits(32)) as machine:

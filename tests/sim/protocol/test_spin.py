@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,12 @@ from catchment.sim.protocol import spin
 from catchment.sim.protocol.cases import CASES, Case
 from catchment.sim.protocol.spin import SpinError, check
 
-# What a third level of switches adds is checked whole in `make test-full`, and for some cases always.
+# What a third level of switches adds takes longest.
 THIRD_LEVEL = tuple(case for case in CASES if "three levels" in case.name or "middle" in case.name)
-SOME = 4
-DRAWN = random.Random(os.environ["CATCHMENT_SEED"]).sample(THIRD_LEVEL, SOME)
 
 
 def _case(case: Case) -> object:
-    late = case in THIRD_LEVEL and case not in DRAWN
-    return pytest.param(case, id=case.name, marks=pytest.mark.slow if late else ())
+    return pytest.param(case, id=case.name, marks=pytest.mark.sampled(8 if case in THIRD_LEVEL else 3))
 
 
 @pytest.mark.sources_alone("spin", "gcc")

@@ -11,6 +11,7 @@ import pytest
 from crew import FOLDER, NATIVE, PYTHON, ROOT, run_ranks
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("victim", "group"),
     [
