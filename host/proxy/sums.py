@@ -83,7 +83,13 @@ class SumClient(ABC):
 
     @abstractmethod
     def _leave(self, *, midway: bool, steps: int, why: str) -> None:
-        """Say that nothing follows; `midway`: others will wait for what this client has not pushed, and hear why."""
+        """Say that nothing follows.
+
+        Args:
+            midway: others will wait for what this client has not pushed.
+            steps: so many it has had.
+            why: what ended it, behind a colon, or nothing; for whoever can tell the others.
+        """
 
     @abstractmethod
     def _tell_others(self, error: ProxyError) -> None:

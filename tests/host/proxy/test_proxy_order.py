@@ -121,31 +121,48 @@ def test_a_client_that_ends_after_other_steps_than_it_pushed_is_named() -> None:
     parts.end(0, 5)
 
 
-def test_a_proxy_ends_when_it_has_finished_what_clients_had_and_all_others_have() -> None:
-    ending = Ending(clients=2, peers=2)
-    over: list[str] = []
+def test_a_proxy_serves_until_it_has_finished_what_all_clients_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending, asked = Ending(clients=2, peers=0), list[bool]()
+    monkeypatch.setattr(ending._changed, "wait_for", lambda over: asked.append(bool(over())))
+
+    def look() -> bool:
+        ending.await_service(first=3, shards=2)
+        return asked[-1]
+
+    for _ in range(3):
+        ending.sum_finished()
+    assert not look()
+    ending.client_left(0, 5)
+    assert not look()
+    ending.client_left(1, 5)
+    assert not look()  # two steps of two shards make four sums
+    ending.sum_finished()
+    assert look()
+
+
+def test_a_proxy_waits_for_every_other_one() -> None:
+    for said in range(4):
+        ending = Ending(clients=1, peers=3)
+        for _ in range(said):
+            ending.proxy_left()
+        ending.await_proxies(0.0)
+        assert (ending.failure is None) == (said == 3)
+
+
+def test_whoever_waits_for_the_end_is_woken() -> None:
+    ending = Ending(clients=1, peers=1)
 
     def wait() -> None:
-        ending.await_service(first=3, shards=2)
-        over.append("served")
+        ending.await_service(first=0, shards=1)
         ending.await_proxies(60.0)
-        over.append("ended")
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    ending.client_left(0, 5)
-    ending.client_left(1, 5)
-    for _ in range(3):
-        ending.sum_finished()
-    waiting.join(0.05)
-    assert not over  # two steps of two shards make four sums
-    ending.proxy_left()
+    ending.client_left(0, 1)
     ending.sum_finished()
-    waiting.join(0.05)
-    assert "ended" not in over
     ending.proxy_left()
     waiting.join(60.0)
-    assert over == ["served", "ended"]
+    assert not waiting.is_alive()
     assert ending.failure is None
 
 
