@@ -152,6 +152,7 @@ def until_refused(lab: ShmLab, count: int) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.sampled(3)
 def test_ranks_of_a_job_that_is_attacked_get_right_sums(lab: ShmLab, rng: random.Random) -> None:
     """Who has a rank's port, but no key, takes none of its slots; then the ranks sum, gather and broadcast."""
     job = lab.allreduce(["w0", "w1", "opt"], slots=4, tags=True)

@@ -124,6 +124,7 @@ def _killed_whole(options: TrainingOptions, kills: list[int], digest: str) -> No
         assert check(store) == []
 
 
+@pytest.mark.sampled(3)
 def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
     whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:

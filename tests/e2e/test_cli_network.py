@@ -84,6 +84,7 @@ def test_from_an_empty_machine_to_a_sum_and_back(
     assert not is_held(name)
 
 
+@pytest.mark.sampled(3)
 def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topology: Path, name: str) -> None:
     catchment("net", "up", "-d", str(topology))
     state = read_state(name)
@@ -169,6 +170,7 @@ def test_a_switch_is_killed_and_restarted_by_hand(
     assert "is down" in catchment("net", "down")
 
 
+@pytest.mark.sampled(3)
 def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Target, name: str) -> None:
     """`switch run`, `p4 compile`, `switch load`, then entries by address: no topology at all."""
     ends = [interface_name(name, "x", port) for port in (1, 2)]

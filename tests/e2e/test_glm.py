@@ -29,6 +29,7 @@ def test_training_in_mininet(drop: float, faults: str, rng: random.Random) -> No
     assert sum(report.facts["retransmissions"] for report in reports[1:]) > 0 or not (drop or faults)
 
 
+@pytest.mark.sampled(3)
 def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, prepared = Watched(monkeypatch), prepared_samples(rng, 3, ENDLESS)
     said = failure(prepared, NetworkRunner(LabKind.MININET), watched.kill_worker)

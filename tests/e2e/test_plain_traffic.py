@@ -60,6 +60,7 @@ def test_tcp_between_hosts(lab: Lab) -> None:
     transfer(lab, "out", "opt", 100_000)
 
 
+@pytest.mark.sampled(3)
 def test_tcp_across_racks(tree: Lab) -> None:
     transfer(tree, "w0", "w3", 2 << 20)
     transfer(tree, "opt", "w1", 100_000)

@@ -96,6 +96,7 @@ def test_whoever_never_joins_is_named(controlled: ControlledLab, rng: random.Ran
             assert "w3 has not joined" in event.get("trouble", ""), (host, event)
 
 
+@pytest.mark.sampled(3)
 def test_several_jobs_on_a_tree_at_once_with_loss(controlled: ControlledLab, rng: random.Random) -> None:
     """Sums to the root and parameters back, and two all-reduces, over the same racks and hosts."""
     jobs: dict[str, tuple[list[str], str | None]] = {
@@ -117,6 +118,7 @@ def test_several_jobs_on_a_tree_at_once_with_loss(controlled: ControlledLab, rng
             assert all_done(members) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: random.Random) -> None:
     before = controlled.contents()
@@ -139,6 +141,7 @@ def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: ran
     assert controlled.contents() == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("switch", [None, *(pytest.param(s, marks=pytest.mark.slow) for s in ("r1", "sp"))])
 def test_a_switch_that_hangs_is_named_and_goes_on(
     controlled: ControlledLab, switch: str | None, rng: random.Random

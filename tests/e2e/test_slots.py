@@ -84,6 +84,7 @@ def test_two_jobs_share_a_switch(slots_lab: Lab, rng: random.Random) -> None:
             all_exact({host: member.result() for host, member in members.items()})
 
 
+@pytest.mark.sampled(3)
 def test_a_worker_that_never_comes(slots_lab: Lab, rng: random.Random) -> None:
     lab = slots_lab
     with lab.deployed(slots_job(lab, ["w0", "w1", "w2"])) as job:
@@ -93,6 +94,7 @@ def test_a_worker_that_never_comes(slots_lab: Lab, rng: random.Random) -> None:
             assert result.get("kind") in WAITING, (host, result)
 
 
+@pytest.mark.sampled(3)
 def test_a_worker_that_dies(slots_lab: Lab, rng: random.Random) -> None:
     """Everybody else ends with an error in time, and the switch's counters say who it is."""
     lab = slots_lab

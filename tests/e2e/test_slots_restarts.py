@@ -32,6 +32,7 @@ def start(
     return lab.start("fast", token, hosts, seed=seed, workers=len(MEMBERS), sizes=sizes, timeout=timeout)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("parts", [None, *(pytest.param([part], marks=pytest.mark.slow) for part in PARTS)])
 def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: list[str] | None,
                                     rng: random.Random) -> None:  # fmt: skip

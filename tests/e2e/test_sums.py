@@ -21,6 +21,7 @@ def some_sizes(rng: random.Random, lab: Lab, members: int = 4) -> list[int]:
     return [1, lab.lanes, lab.lanes + 1, *(rng.randrange(2, most) for _ in range(3))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 @pytest.mark.parametrize("workers", range(1, 9))
 def test_luwu(lab: Lab, workers: int, loss: float, rng: random.Random) -> None:

@@ -127,6 +127,7 @@ def test_the_same_cable_changes_what_has_no_tags(tagged_lab: Lab, rng: random.Ra
     assert results["opt"]["wrong"] and results["w0"]["wrong"] and not results["w1"]["wrong"]
 
 
+@pytest.mark.sampled(3)
 def test_root_of_a_member_s_host_changes_no_payload_without_the_key(tagged_lab: Lab, rng: random.Random) -> None:
     """Each member's next frames from its own address and port, before the job begins and while it runs."""
     lab = tagged_lab

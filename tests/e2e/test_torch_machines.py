@@ -110,6 +110,7 @@ def test_torchrun_on_machines_of_two_racks(controlled: ControlledLab) -> None:
     assert len(weights) == 2 and len(set(weights)) == 1, said
 
 
+@pytest.mark.sampled(3)
 def test_a_job_file_with_ranks_in_another_order(controlled: ControlledLab, tmp_path: Path) -> None:
     skip_on(controlled)
     hosts = ["w0", "w1", "w2"]

@@ -26,6 +26,7 @@ print(try_source(file, sys.argv[3], [str(test)], 3 if "while" in sys.argv[3] els
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("source", "verdict"),
     [

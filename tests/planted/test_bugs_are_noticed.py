@@ -43,6 +43,7 @@ def test_a_planted_bug_is_noticed(bug: Bug, tmp_path: Path) -> None:
     check(bug, tmp_path)
 
 
+@pytest.mark.sampled(3)
 @needs_mounts
 @pytest.mark.parametrize("language", EVERY_TIME)
 def test_a_bug_of_a_language_is_noticed(language: str, rng: random.Random, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from catchment.rtl.harness.library import load
 from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType
 
+pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 HERE = Path(__file__).parent
 
@@ -62,7 +64,6 @@ def four_ways_back(lanes: NDArray[np.int32], dtype: DataType, exponent: int, wor
     assert messages_of(beats) == [golden]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [DataType.FP16, DataType.BF16])
 def test_16_bit_words_to_lanes(dtype: DataType, rng: random.Random) -> None:
     words = np.arange(1 << 16, dtype=np.uint16)
@@ -78,14 +79,12 @@ def test_every_16_bit_word_at_every_exponent_four_ways(dtype: DataType, rng: ran
         four_ways_to_lanes(words, dtype, exponent, rng.choice([1, 2, 4, 8, 16, 32]))
 
 
-@pytest.mark.sampled(3)
 def test_fp32_and_int32_to_lanes_four_ways(numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(10))):
         four_ways_to_lanes(near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 33))
     four_ways_to_lanes(some_lanes(numbers, 2000), DataType.INT32, 3, 4)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [*FLOATS, DataType.INT32])
 def test_lanes_back_four_ways(dtype: DataType, numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(5))):
@@ -160,7 +159,6 @@ def test_the_sender_does_what_its_model_does(base: Callable[[random.Random], int
     assert seen >= {1, 2, 3, 4}
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("base", BASES, ids=["anywhere", "across the wrap"])
 def test_the_consumer_does_what_its_model_does(base: Callable[[random.Random], int], rng: random.Random) -> None:
     rows: list[tuple[int, int, int]] = []

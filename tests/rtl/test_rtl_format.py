@@ -77,6 +77,7 @@ def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Ge
     check_to_int(some_lanes(numbers, 999).view(np.uint32), DataType.INT32, 5, 4, stages=stages, halves=halves)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("stages", "halves"), BUILDS)
 def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for dtype in (*FLOATS, DataType.INT32):

@@ -13,6 +13,7 @@ def test_rings(rings: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_cocotb("sync_ring", "cocotb_sync", seed=seed, monkeypatch=monkeypatch, optimize=1) == 4
 
 
+@pytest.mark.sampled(3)
 def test_lanes_of_binary32(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = {"LANES": 4, "FP32": 1}
     assert run_cocotb("lane_alu", "cocotb_fp32", seed=seed, monkeypatch=monkeypatch, parameters=parameters) == 1

@@ -34,6 +34,7 @@ def planted() -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("file", "test"), planted())
 def test_the_test_that_must_notice_a_planted_bug_is_chosen(file: str, test: str) -> None:
     assert test in select({file}, arrows())

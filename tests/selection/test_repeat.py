@@ -31,6 +31,7 @@ def repeat(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.sampled(3)
 def test_the_seed_over_which_a_test_fails_is_named(sometimes: Path) -> None:
     done = repeat(sometimes, "-n", "3", "--json")
     assert done.returncode == 1, done.stderr

@@ -29,6 +29,9 @@ import pytest
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", range(20))
 def test_of_many(case): pass
+@pytest.mark.sampled(3, together=True)
+@pytest.mark.parametrize("case", range(20))
+def test_of_one_fixture(case): pass
 def test_short(): pass
 """
 FILE = """
@@ -55,12 +58,13 @@ def test_a_run_has_what_its_seed_draws_and_the_long_run_has_all(pytester: pytest
         found = pytester.runpytest_inprocess("--collect-only", "-q", "-m", marks, f"--seed={seed}", "-p", "no:xdist")
         return [line for line in found.outlines if "::" in line]
 
-    sizes = set()
+    sizes, together = set(), set()
     for seed in range(1, 13):
         names = collected(seed, "not slow")
         assert "test_cases.py::test_short" in names
         of_many = [name for name in names if "test_of_many" in name]
         assert 0 < len(of_many) < 20
         sizes.add(len([name for name in names if "test_of_a_file" in name]))
-        assert len(collected(seed, "")) == 41
-    assert sizes == {0, 20}
+        together.add(len([name for name in names if "test_of_one_fixture" in name]))
+        assert len(collected(seed, "")) == 61
+    assert sizes == together == {0, 20}

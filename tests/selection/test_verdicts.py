@@ -57,6 +57,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
+@pytest.mark.sampled(3)
 def test_the_same_sources_are_not_asked_twice_and_the_summary_says_so(checkout: Checkout) -> None:
     first = checkout.run()
     assert first.returncode == 0 and SAID not in first.stdout, first.stdout + first.stderr
@@ -68,6 +69,7 @@ def test_the_same_sources_are_not_asked_twice_and_the_summary_says_so(checkout: 
     assert checkout.runs() == 2
 
 
+@pytest.mark.sampled(3)
 def test_a_change_of_what_it_needs_runs_it_again(checkout: Checkout) -> None:
     checkout.run()
     checkout.source.write_text("NUMBER = 2\n")

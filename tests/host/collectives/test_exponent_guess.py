@@ -60,6 +60,7 @@ def test_the_same_values_again_are_guessed_right(ranks: list[Communicator], rng:
     assert [guesses(rank) for rank in ranks] == [(5, 1)] * 3
 
 
+@pytest.mark.sampled(3)
 def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]) -> None:
     def body(rank: Communicator) -> None:
         for number in range(6):

@@ -14,8 +14,9 @@ from catchment.sim.cosim.glm.training import LOSS_CODES
 from catchment.sim.golden import glm
 from catchment.wire.generated.glm_numbers import ACCUMULATOR_BITS, BANKS
 
+pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
 
-@pytest.mark.sampled(3)
+
 @pytest.mark.parametrize("loss", list(Loss))
 def test_a_training_three_ways(loss: Loss, rng: random.Random) -> None:
     case = Case(rng, bits=rng.randrange(1, 17), loss=loss, workers=2, features=200, samples=44)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from backend_programs import switch
 
 BASE = {
@@ -162,6 +163,7 @@ def test_lazy_operators_and_effects_run_left_to_right(tmp_path: Path) -> None:
     assert target.inject(0, frame(10, 5))[0][1] == frame(12, 5, 0x0100, (10 + 11 + 11) << 24 | 77)
 
 
+@pytest.mark.sampled(3)
 def test_validity_assignment_and_comparison_of_headers(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

@@ -185,6 +185,7 @@ def test_const_entries_defaults_hit_and_action_run(tmp_path: Path) -> None:
     assert len(target.entries("t")) == 3
 
 
+@pytest.mark.sampled(3)
 def test_annotated_priorities_smallest_wins(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
@@ -208,6 +209,7 @@ def test_annotated_priorities_smallest_wins(tmp_path: Path) -> None:
     assert [tag_of(target, a=a) for a in (0x11, 0x21, 0x22, 0x32)] == [1, 3, 3, None]
 
 
+@pytest.mark.sampled(3)
 def test_profiles_selectors_direct_counters(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

@@ -108,6 +108,7 @@ def test_an_error_in_the_cpp_names_the_file(tmp_path: Path) -> None:
         build(PROGRAM, externs=broken)
 
 
+@pytest.mark.sampled(3)
 def test_a_change_of_the_cpp_is_compiled_anew(tmp_path: Path) -> None:
     changed = tmp_path / "changed.hpp"
     changed.write_text(CPP.read_text())

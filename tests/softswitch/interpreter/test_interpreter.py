@@ -113,6 +113,7 @@ def test_table_writes_are_refused_like_the_compiled_switch_refuses_them(tmp_path
             switch.insert("l2", {"hdr.ethernet.dst": 5}, "drop")
 
 
+@pytest.mark.sampled(3)
 def test_main_program_equals_the_compiled_switch(rng: random.Random) -> None:
     both = (Switch(build(LUWU, defines=DEFINES), seed=1), InterpretedSwitch(check_file(LUWU, (), DEFINES).program))
     for switch in both:

@@ -41,6 +41,7 @@ def entries(client: RawClient, names: Names, table: str) -> list[p4runtime_pb2.T
     return sorted(read, key=lambda entry: -entry.priority)
 
 
+@pytest.mark.sampled(3)
 def test_single_const_entries_are_read_as_const_and_stay(client: RawClient, program: Program) -> None:
     names = Names(program.p4info)
     before = entries(client, names, "largest_t")
@@ -88,6 +89,7 @@ def test_the_largest_priority_wins_whatever_the_program_says(client: RawClient, 
     assert [entry.priority for entry in entries(client, names, "smallest_t")] == [LARGEST - 10, LARGEST - 20]
 
 
+@pytest.mark.sampled(3)
 def test_packets_meet_the_entry_that_reads_first() -> None:
     built, checked = build(SOURCE, strict=True), check_file(SOURCE)
     for switch in (Switch(built), InterpretedSwitch(checked.program)):

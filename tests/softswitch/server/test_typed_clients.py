@@ -83,6 +83,7 @@ def config(program: Program) -> PipelineConfig:
     return PipelineConfig(program.p4info_file, program.shared_object)
 
 
+@pytest.mark.sampled(3)
 def test_a_pipeline_is_pushed_and_known_again(
     connect: Callable[[str], AsyncSwitchClient],
     start: Callable[..., SwitchProcess],

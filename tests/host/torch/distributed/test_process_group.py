@@ -56,7 +56,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     return run_cases(GROUPS, 4, tmp_path_factory.mktemp("groups") / "store", timeout=120, group=request.param)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, together=True)
 @pytest.mark.parametrize("case", [*names(GROUPS), "end"])
 def test_groups(groups: Failures, case: str) -> None:
     assert not groups[case], "\n".join(groups[case])
@@ -67,18 +67,19 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Failures:
     return run_cases(NUMBERS, 3, tmp_path_factory.mktemp("numbers") / "store", timeout=120, group=NATIVE)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, together=True)
 @pytest.mark.parametrize("case", [*names(NUMBERS), "end"])
 def test_numbers(numbers: Failures, case: str) -> None:
     assert not numbers[case], "\n".join(numbers[case])
 
 
+@pytest.mark.sampled(2, together=True)
 @pytest.mark.parametrize("case", [*names(COLLECTIVES), "end"])
 def test_collectives(collectives: Failures, case: str) -> None:
     assert not collectives[case], "\n".join(collectives[case])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, together=True)
 @pytest.mark.parametrize("case", [*names(TRAINING), "end"])
 def test_training(training: Failures, case: str) -> None:
     assert not training[case], "\n".join(training[case])

@@ -15,6 +15,7 @@ SLOTS = 32
 SWITCH = f"{Path(sys.executable).parent / 'catchment-local-switch'} --slots {SLOTS}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "hosts",
