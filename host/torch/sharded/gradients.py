@@ -49,7 +49,7 @@ class Gradients:
         self._arrived: deque[int] = deque()
         self._missing = [0] * len(layouts)
         self._seen: set[int] = set()
-        self._finals: list[tuple[int, Flight]] = []
+        self._finals: list[tuple[int, Flight, bool]] = []  # layer; whether it is summed over the replicas last
         self.first, self.last = True, True
         self.finished = False
 
@@ -68,7 +68,8 @@ class Gradients:
         self._arrived.clear()
         self._seen.clear()
         self.finished = False
-        self._finals = []
+        if first:
+            self._finals = []
 
     def arrive(self, layer: int, expected: int) -> torch.Tensor:
         """Zeros for the gradients of a layer, flat, of which `expected` will be told as `complete`."""
@@ -101,10 +102,10 @@ class Gradients:
         self.finished = True
 
     def wait(self) -> None:
-        """Block until all sums of this micro-step are in."""
-        for layer, flight in self._finals:
+        """Block until all sums of this step are in: of its last micro-step, and of those before it."""
+        for layer, flight, replicated in self._finals:
             flight.wait()
-            if self.last and self._two_hop and self._links.replicas.communicator is not None:
+            if replicated:
                 self._sums.collect(layer)
         self._finals = []
         self._flights.clear()
@@ -131,4 +132,4 @@ class Gradients:
             then=then,
         )
         self._flights[place] = (layer, flight)
-        self._finals.append((layer, flight))
+        self._finals.append((layer, flight, last and self._two_hop and self._links.replicas.communicator is not None))

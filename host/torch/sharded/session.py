@@ -123,7 +123,8 @@ class ShardedModel:
         """One forward and backward, of micro-step 0, 1, ...; behind the last one the shards have their gradients.
 
         Raises:
-            ShardingError: not the next micro-step, or an operation failed; it names the layer and the ranks.
+            ShardingError: not the next micro-step, or an operation failed, of this micro-step or of one before it in
+                the step; it names the layer and the ranks.
         """
         steps = self.options.micro_steps
         wanted = 0 if self._micro_step is None else (self._micro_step + 1) % steps
@@ -140,7 +141,8 @@ class ShardedModel:
             yield
             if self._in_backward or not self._gradients.finished:
                 raise ShardingError(f"micro-step {number} ended without a forward and a backward of the model")
-            self._gradients.wait()
+            if number == steps - 1:  # until then sums go on beside the gathers of the next micro-step
+                self._gradients.wait()
             self._plan.end()
         finally:
             self._training = self._in_backward = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import random
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch import nn
 
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.footprint import footprint
+from catchment.host.torch.sharded.gradients import SHARED
 from catchment.host.torch.sharded.groups import Groups
 from catchment.host.torch.sharded.links import Links
 from catchment.host.torch.sharded.options import MiCSOptions
@@ -35,10 +37,10 @@ def lab() -> Iterator[RankLab]:
 class Stack(nn.Module):
     """Equal layers, which run in the order of `order`."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS))
-        self.order = list(range(LAYERS))
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(layers))
+        self.order = list(range(layers))
         with torch.no_grad():
             for number, value in enumerate(itertools.chain(self.parameters(), self.buffers())):
                 value.copy_(torch.sin(torch.arange(value.numel()) + number).view(value.shape) / 4)
@@ -54,11 +56,13 @@ def step(mics: ShardedModel, rank: int, number: int = 0) -> None:
         mics.model(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum().backward()
 
 
-def on_all(lab: RankLab, groups: Groups, options: MiCSOptions, body: Callable[[ShardedModel], object]) -> list[object]:
+def on_all(
+    lab: RankLab, groups: Groups, options: MiCSOptions, body: Callable[[ShardedModel], object], layers: int = LAYERS
+) -> list[object]:
     """`body` on every rank."""
 
     def run(own: Links) -> object:
-        with ShardedModel(Stack(), options, own) as mics:
+        with ShardedModel(Stack(layers), options, own) as mics:
             return body(mics)
 
     with lab.linked(groups) as links:
@@ -91,6 +95,25 @@ def test_small_layers_stay_until_the_optimizer_steps(lab: RankLab) -> None:
     assert on_all(lab, Groups.of(SIZE, 2, 2), options, body) == [LAYERS] * SIZE
 
 
+def test_a_micro_step_does_not_wait_for_its_sums_until_the_step_ends(lab: RankLab) -> None:
+    """The last rank goes backward only when all others have left their first micro-step."""
+    left = threading.Semaphore(0)
+
+    def body(mics: ShardedModel) -> None:
+        rank = mics.links.rank
+        with mics.micro_step(0):
+            loss = mics.model(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum()
+            if rank == SIZE - 1:
+                assert all(left.acquire(timeout=60) for _ in range(SIZE - 1))
+            loss.backward()
+        left.release()
+        step(mics, rank, 1)
+        assert all(parameter.grad is not None for parameter in mics.parameters())
+
+    kept = MiCSOptions(persist_below=WIDTH * WIDTH * 2, micro_steps=2)  # no gather in backward would wait for that rank
+    on_all(lab, Groups.of(SIZE, 4, 2), kept, body, layers=SHARED)  # one more would wait for memory of the first
+
+
 def test_a_step_that_leaves_the_plan_is_told_and_still_right(lab: RankLab, rng: random.Random) -> None:
     new = list(range(LAYERS))
     rng.shuffle(new)
@@ -107,7 +130,7 @@ def test_a_step_that_leaves_the_plan_is_told_and_still_right(lab: RankLab, rng: 
         warnings.simplefilter("always")
         found = on_all(lab, Groups.of(SIZE, 2, 2), MiCSOptions(accumulate="int"), body)
     assert any("uses layer layers." in str(each.message) for each in told)
-    right = Stack()
+    right = Stack(LAYERS)
     right.order = new
     sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
     for rank, (deviations, gradients) in enumerate(found):
@@ -188,7 +211,7 @@ def test_gradients_are_clipped_by_the_norm_of_all_shards(lab: RankLab) -> None:
                 again.backward()
         return norms
 
-    right = Stack()
+    right = Stack(LAYERS)
     sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
     norm = float(torch.cat([value.grad.reshape(-1) for value in right.parameters()]).norm())
     assert norm > 0.5
@@ -207,7 +230,7 @@ def test_gradients_that_are_cut_are_counted(lab: RankLab) -> None:
 
 def test_a_frozen_parameter_is_refused(lab: RankLab) -> None:
     with lab.linked(Groups.of(SIZE, 1, 1)) as links:
-        frozen = Stack()
+        frozen = Stack(LAYERS)
         frozen.layers[3].bias.requires_grad_(False)
         with pytest.raises(ShardingError, match=r"parameter bias of layer layers\.3 is frozen"):
             ShardedModel(frozen, MiCSOptions(), links[0])
@@ -218,7 +241,7 @@ def test_a_rank_that_is_gone_is_named_on_all_its_groups() -> None:
     with RankLab(SIZE, timeout=1.5).running() as lab, lab.linked(Groups.of(SIZE, 4, 2)) as links:
 
         def body(own: Links) -> ShardingError | None:
-            with ShardedModel(Stack(), MiCSOptions(), own) as mics:
+            with ShardedModel(Stack(LAYERS), MiCSOptions(), own) as mics:
                 step(mics, own.rank)
                 if own.rank == gone:
                     own.close(0.0)
