@@ -391,15 +391,27 @@ def test_heartbeat_soon_after_any_change_and_rarer_when_idle() -> None:
 
 def test_heartbeat_at_once_for_duplicates_and_the_end_of_a_message() -> None:
     beat = heartbeat()
-    assert not beat.due(1)
+    assert not beat.due(1000)
     beat.on_duplicate()
-    assert beat.due(1)
-    beat.on_sent(0, 64, 1)
-    assert not beat.due(2)
+    assert beat.due(1000)
+    beat.on_sent(0, 64, 1000)
+    assert not beat.due(1001)
     beat.on_message_end()
-    assert not beat.due(2), "nothing to say"
-    beat.on_window(1, 65, 2)
-    assert beat.due(2)
+    assert not beat.due(1001), "nothing to say"
+    beat.on_window(1, 65, 1001)
+    assert beat.due(1001)
+
+
+def test_a_window_that_comes_twice_is_answered_by_few_heartbeats() -> None:
+    beat = heartbeat()
+    beat.on_round_trip(4000)
+    sent = 0
+    for now in range(10, 2010, 10):
+        beat.on_duplicate()
+        if beat.due(now):
+            beat.on_sent(0, 64, now)
+            sent += 1
+    assert sent == 2
 
 
 def test_a_frame_that_carries_a_heartbeat_does_not_put_off_the_next_one() -> None:
@@ -433,7 +445,9 @@ def test_heartbeats_of_a_slow_link_are_apart_by_a_share_of_its_round_trip() -> N
     beat.on_round_trip(10**12)
     assert beat.deadline == 20_100, "the round trip of a rank that was late holds nothing back"
     beat.on_sent(18, 64, 20_000_000)
-    assert beat.deadline == 120_000_000
+    assert beat.deadline == 320_000_000
+    beat.on_sent(18, 64, 400_000_000)
+    assert beat.deadline == 700_000_000, "no sooner where nothing moved, either"
 
 
 @pytest.mark.parametrize("late", [True, False])

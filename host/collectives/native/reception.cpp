@@ -88,6 +88,10 @@ std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
       silence_.on_round_trip(*sample);
       heartbeat_.on_round_trip(silence_.round_trip());
       roll_call_.on_round_trip(silence_.round_trip());
+    } else if (const auto bound = timer_.take_bound(); bound && timer_.round_trip() == 0) {
+      // On a slow link the first windows are all repeated, and no answer is a sample.
+      heartbeat_.on_round_trip(*bound);
+      roll_call_.on_round_trip(*bound);
     }
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));

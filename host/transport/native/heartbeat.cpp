@@ -10,7 +10,7 @@ constexpr Nanos kChange = 4;
 constexpr Nanos kPeriod = 2;
 // The round trip of a rank that called late is no measure of its link, and holds credit back no
 // longer.
-constexpr Nanos kLongestDelay = 50'000'000;
+constexpr Nanos kLongestDelay = 150'000'000;
 
 }  // namespace
 
@@ -40,13 +40,18 @@ void Heartbeat::on_round_trip(Nanos round_trip) {
 
 Nanos Heartbeat::deadline() const {
   if (urgent_ || (flush_ && changed_)) return 0;
-  return changed_ ? std::min(changed_at_ + delay_, periodic_at_) : periodic_at_;
+  Nanos soonest = periodic_at_;
+  if (changed_) soonest = std::min(soonest, changed_at_ + delay_);
+  if (missed_) soonest = std::min(soonest, sent_at_ + delay_);
+  return soonest;
 }
 
 void Heartbeat::on_sent(Seq ack, Seq credit, Nanos now) {
   const bool moved = ack != sent_ack_ || credit != sent_credit_;
-  period_ = moved ? shortest_ : std::min(2 * period_, times_.longest);
+  period_ = moved ? shortest_ : std::max(shortest_, std::min(2 * period_, times_.longest));
+  sent_at_ = now;
   periodic_at_ = now + period_;
+  missed_ = false;
   said(ack, credit);
 }
 

@@ -1,8 +1,9 @@
 // Decides when a receiver sends a heartbeat.  Pure: times are nanoseconds that the caller passes.
 //
 // A heartbeat is due
-//   - at once when a quarter of the window moved since the last one, when a message ended, or when
-//     a duplicate shows that the sender missed the last heartbeat;
+//   - at once when a quarter of the window moved since the last one, or when a message ended;
+//   - at once when a duplicate shows that the sender missed the last one, but `delay` after that:
+//     a whole window that was sent again is answered by few;
 //   - `delay` after anything moved, or a quarter of a round trip, if that is longer: on a slow link
 //     frames are further apart than `delay`, and each would have a heartbeat beside it;
 //   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
@@ -32,8 +33,8 @@ class Heartbeat {
   void on_round_trip(Nanos round_trip);
   // A message has ended: a heartbeat is due at once if ack or credit is new.
   void on_message_end() { flush_ = true; }
-  // A duplicate has come: a heartbeat is due at once even if nothing is new.
-  void on_duplicate() { urgent_ = true; }
+  // A duplicate has come: a heartbeat is due even if nothing is new.
+  void on_duplicate() { missed_ = true; }
 
   bool due(Nanos now) const { return now >= deadline(); }
   Nanos deadline() const;
@@ -55,6 +56,8 @@ class Heartbeat {
   bool changed_ = false;
   bool flush_ = false;
   bool urgent_ = false;
+  bool missed_ = false;
+  Nanos sent_at_ = 0;
   Nanos changed_at_ = 0;
   Nanos periodic_at_ = 0;  // the first is due at once
   Nanos period_;

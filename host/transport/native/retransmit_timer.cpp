@@ -21,10 +21,18 @@ void RetransmitTimer::on_sent(Seq seq, Nanos now) {
     timed_ = seq;
     timed_at_ = now;
   }
+  if (!bounded_) {
+    bounded_ = seq;
+    bounded_at_ = now;
+  }
   if (deadline_ == kNever) deadline_ = now + timeout_ + jitter();
 }
 
 void RetransmitTimer::on_progress(Seq acked, bool outstanding, Nanos now) {
+  if (bounded_ && newer(acked, *bounded_)) {
+    bound_ = now - bounded_at_;
+    bounded_.reset();
+  }
   if (timed_ && newer(acked, *timed_)) {
     const Nanos sample = now - timed_at_;
     sample_ = sample;

@@ -36,6 +36,9 @@ class RetransmitTimer {
   Nanos round_trip() const { return smoothed_; }
   // What was measured since the last call, once.
   std::optional<Nanos> take_sample() { return std::exchange(sample_, std::nullopt); }
+  // How long a round trip takes at most, once: since a frame that has been answered was first sent,
+  // even if it was repeated meanwhile.
+  std::optional<Nanos> take_bound() { return std::exchange(bound_, std::nullopt); }
 
  private:
   Nanos base() const;
@@ -54,11 +57,14 @@ class RetransmitTimer {
   Nanos held_ = 0;
   Nanos deadline_ = kNever;
   std::optional<Nanos> sample_;
+  std::optional<Nanos> bound_;
   Nanos smoothed_ = 0;
   Nanos variation_ = 0;
   Seq next_ = 0;              // after the newest frame sent
   std::optional<Seq> timed_;  // the frame whose round trip is being measured
   Nanos timed_at_ = 0;
+  std::optional<Seq> bounded_;  // the frame whose answer is the next bound
+  Nanos bounded_at_ = 0;
   std::optional<Seq> repeats_;  // until ma is here, repetitions hold answers up: nothing is timed
 };
 
