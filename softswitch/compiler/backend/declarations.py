@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from catchment.softswitch.compiler.backend.layout import Types, WireField, fixed_bits, varbit_width
+from catchment.softswitch.compiler.backend.layout import (
+    CACHE_LINE,
+    LONG_RUN,
+    Types,
+    WireField,
+    fixed_bits,
+    varbit_width,
+)
 from catchment.softswitch.compiler.backend.text import Writer
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
@@ -95,7 +102,9 @@ class Declarations:
                     self.out.line(f"{cpp} {self._types.member(t, field.name)}{{}};")
                 elif runs[field.name][1] == 0:
                     run = runs[field.name][0]
-                    self.out.line(f"bits<{run.width}> {run.array}[{run.length}]{{}};")
+                    # Vectors of a long run lie in one cache line each.
+                    align = f"alignas({CACHE_LINE}) " if run.length * run.width // 8 >= LONG_RUN else ""
+                    self.out.line(f"{align}bits<{run.width}> {run.array}[{run.length}]{{}};")
             size = f"kBytes + {varbit.path}.width / 8" if varbit else "kBytes"
             self.out.line(f"[[nodiscard]] std::uint32_t size() const {{ return {size}; }}")
             unused = "" if fields else "[[maybe_unused]] "
@@ -105,7 +114,7 @@ class Declarations:
                     self.out.line("const std::size_t shift = varbit_bits;")
                 self.out.line("valid = true;")
                 self._transfer(fields, store=False)
-            with self.out.block(f"void store({unused}std::uint8_t* p) const"):
+            with self.out.block(f"void store({unused}std::uint8_t* p, [[maybe_unused]] bool streams = false) const"):
                 if varbit and any(f.after_varbit for f in fields):
                     self.out.line(f"const std::size_t shift = {varbit.path}.width;")
                 self._transfer(fields, store=True)
@@ -161,7 +170,8 @@ class Declarations:
                 else f"{run.array}[i] = load_bits<{run.width}>(p, {at});"
             )
         elif store:
-            body = f"store_be<bits<{run.width}>>({base} + {step} * i, {run.array}[i]);"
+            self.out.line(f"store_run({base}, {run.array}, streams);")
+            return
         else:
             body = f"{run.array}[i] = load_be<bits<{run.width}>>({base} + {step} * i);"
         self.out.line(f"for (std::size_t i = 0; i < {run.length}; ++i) {body}")

@@ -9,6 +9,7 @@ from typing import Any
 from catchment.softswitch.compiler import ir
 
 _EFFECTS = (ir.FunctionCall, ir.ExternCall, ir.TableApply, ir.StackNext, ir.StackLast)
+_CALLS = (ir.ActionCall, ir.SwitchAction, ir.UnitApply)
 _OPAQUE = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.ControlUnit, ir.ParserUnit)
 
 
@@ -28,6 +29,14 @@ def nodes(root: object) -> Iterator[ir.Node]:
 def has_effects(expr: ir.Expr) -> bool:
     """Whether evaluating an expression may change state or leave the parser."""
     return any(isinstance(n, _EFFECTS) for n in nodes(expr))
+
+
+def only_emits(unit: ir.ControlUnit | ir.ParserUnit) -> bool:
+    """Whether applying a deparser again writes the same headers again, and does nothing else."""
+    if not isinstance(unit, ir.ControlUnit) or unit.instances:
+        return False
+    calls = [node for node in nodes((unit.locals, unit.body)) if isinstance(node, (*_EFFECTS, *_CALLS))]
+    return all(isinstance(call, ir.ExternCall) and call.method == "emit" for call in calls)
 
 
 class ExitAnalysis:

@@ -30,6 +30,9 @@ from catchment.softswitch.compiler.types import (
 
 RUN_WIDTHS = (8, 16, 32, 64)
 SHORTEST_RUN = 8
+CACHE_LINE = 64
+LONG_RUN = 4 * CACHE_LINE
+"""Bytes."""
 
 
 @dataclass(frozen=True, slots=True)

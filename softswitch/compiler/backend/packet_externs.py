@@ -134,7 +134,7 @@ def _emit(ex: ExpressionWriter, t: Type, place: str, packet: str, call: ir.Exter
     out = ex.scope.out
     if isinstance(t, HeaderType):
         with out.block(f"if ({place}.valid)"):
-            out.line(f"if (std::uint8_t* p = {packet}.take({place}.size())) {place}.store(p);")
+            out.line(f"if (std::uint8_t* p = {packet}.take({place}.size())) {place}.store(p, {packet}.streams);")
     elif isinstance(t, StackType):
         name = ex.scope.temporary()
         with out.block(f"for (const auto& {name} : {place}.e)"):

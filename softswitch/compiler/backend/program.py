@@ -10,11 +10,12 @@ from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend import units, user_externs
 from catchment.softswitch.compiler.backend.declarations import Declarations
 from catchment.softswitch.compiler.backend.description import Description
-from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes
+from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes, only_emits
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.ids import Ids
 from catchment.softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
 from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.long_headers import long_runs, write_passes
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
@@ -171,6 +172,8 @@ class _Generator:
             out.line(f"using Metadata = {metadata};")
             out.line(f"using StandardMetadata = {standard};")
             out.line(f"static constexpr bool kCountsSteps = {'true' if self.scope.counts_steps else 'false'};")
+            emits = "true" if only_emits(self.root("dep").unit) else "false"
+            out.line(f"static constexpr bool kOnlyEmits = {emits};")
             out.line("[[nodiscard]] const ProgramInfo& info() const override { return info_; }")
             out.line("[[nodiscard]] const Layout& layout() const override { return layout_; }")
             out.line(
@@ -181,6 +184,7 @@ class _Generator:
             self._bind()
             self._blocks()
             self._preserve()
+            write_passes(out, long_runs(self.program, self.types, ingress.params[0].type))
             if self.scope.digests:
                 description.send_digest(self.scope.digests)
             out.line("private:")

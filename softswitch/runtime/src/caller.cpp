@@ -155,7 +155,9 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit) {
     bound_ = true;
   }
   engine_.now_us = static_cast<std::uint64_t>(monotonic_now() - state_.started_ns) / 1000;
+  out_.use(&exit);
   (*program_)->process(frames, engine_);
+  out_.use(nullptr);
   for (std::size_t i = 0; i < out_.size(); ++i) {
     const rt::OutFrame& frame = out_[i];
     rt::PortCounters& counters = state_.ports[frame.port % rt::kPorts];

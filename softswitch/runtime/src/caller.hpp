@@ -40,15 +40,13 @@ enum class Left : std::uint8_t {
 
 /// The way by which frames leave, with what the program said of them. All of it is called under the
 /// lock.
-class Exit {
+class Exit : public rt::Rooms {
  public:
-  Exit() = default;
-  virtual ~Exit() = default;
-  Exit(const Exit&) = delete;
-  Exit& operator=(const Exit&) = delete;
-
   /// Whether frames may be run now.
   virtual bool open() { return true; }
+  /// Frames without a room leave when the batch has been run.
+  rt::Room room(std::uint32_t) override { return {}; }
+  void filled(std::uint32_t, std::uint32_t) override {}
   virtual Left leave(const rt::OutFrame& frame) = 0;
   virtual void digest(const DigestMessage& message) = 0;
   virtual void line(const std::string& text) = 0;

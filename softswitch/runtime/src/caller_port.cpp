@@ -74,12 +74,30 @@ bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel) {
 
 bool CallerPort::open() { return !state_.rings[port_].through_switch; }
 
+rt::Room CallerPort::room(std::uint32_t port) {
+  Way* const way = way_to(port);
+  if (way == nullptr || way->buffers) {
+    return {};
+  }
+  if (!way->producer.has_room()) {
+    way->buffers = true;
+    return {};
+  }
+  rt::Room room{.bytes = way->mapping.geometry().cell_bytes};
+  room.data = way->producer.begin(room.streams);
+  return room;
+}
+
+void CallerPort::filled(std::uint32_t port, std::uint32_t length) {
+  ways_[port]->producer.end(length);
+  rt::PortCounters& counters = state_.ports[port];
+  counters.tx_packets += 1;
+  counters.tx_bytes += length;
+}
+
 Left CallerPort::leave(const rt::OutFrame& frame) {
-  const SharedRing& ring = state_.rings[frame.port % rt::kPorts];
   const Bytes bytes(frame.data, frame.length);
-  Way* const way = ring.rings == nullptr || ring.through_switch || frame.port >= rt::kPorts
-                       ? nullptr
-                       : way_to(frame.port, ring);
+  Way* const way = way_to(frame.port);
   if (way != nullptr) {
     if (frame.length == 0 || frame.length > way->mapping.geometry().cell_bytes) {
       return Left::too_long;
@@ -92,7 +110,14 @@ Left CallerPort::leave(const rt::OutFrame& frame) {
   return pass_on({shm::Mark::Kind::leaves, frame.port}, bytes) ? Left::switchs : Left::full;
 }
 
-CallerPort::Way* CallerPort::way_to(std::uint32_t port, const SharedRing& ring) {
+CallerPort::Way* CallerPort::way_to(std::uint32_t port) {
+  if (port >= rt::kPorts) {
+    return nullptr;
+  }
+  const SharedRing& ring = state_.rings[port];
+  if (ring.rings == nullptr || ring.through_switch) {
+    return nullptr;
+  }
   std::unique_ptr<Way>& way = ways_[port];
   if (way == nullptr || way->epoch != ring.epoch) {
     try {
@@ -135,6 +160,7 @@ void CallerPort::step_limit(std::uint32_t port, const char* where) {
 void CallerPort::close() {
   for (const std::uint32_t port : touched_) {
     ways_[port]->touched = false;
+    ways_[port]->buffers = false;
     ways_[port]->producer.publish();
   }
   if (passed_on_) {

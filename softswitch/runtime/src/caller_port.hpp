@@ -32,17 +32,21 @@ class CallerPort final : public shm::Insider, private Exit {
     shm::Producer producer;
     std::string bell;
     bool touched = false;  // by this batch
+    bool buffers = false;  // a frame of this batch had no room: those behind it do not overtake it
   };
 
   bool open() override;
+  rt::Room room(std::uint32_t port) override;
+  void filled(std::uint32_t port, std::uint32_t length) override;
   Left leave(const rt::OutFrame& frame) override;
   void digest(const DigestMessage& message) override;
   void line(const std::string& text) override;
   void step_limit(std::uint32_t port, const char* where) override;
   void close() override;
 
-  /// The way to a port, ready for the next frame; nullptr: its ring cannot be used.
-  Way* way_to(std::uint32_t port, const SharedRing& ring);
+  /// The way to a port, ready for the next frame; nullptr: it has no ring, or one that cannot be
+  /// used.
+  Way* way_to(std::uint32_t port);
   bool pass_on(shm::Mark mark, std::span<const std::uint8_t> bytes);
   void wake(Way& way);
 

@@ -63,16 +63,17 @@ class Producer {
   }
   /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
   void put(const Pieces& frame, Mark mark = {}) {
-    const auto length = static_cast<std::uint32_t>(frame.size());
-    std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
-    const bool streamed = copy_.put(cell, frame);
-    streamed_ |= streamed;
-    std::atomic_ref(ring_.lengths[place()]).store(length | mark.bits(), std::memory_order_relaxed);
-    ++staged_;
-    if (!streamed) {
-      prefetch(length);
-    }
+    const bool streamed = copy_.put(cell(), frame);
+    queue(static_cast<std::uint32_t>(frame.size()), mark, streamed);
   }
+  /// The cell of the next frame, for one that is written there, and whether its lines had better be
+  /// stored past the caches. Only after has_room().
+  std::uint8_t* begin(bool& streams) {
+    streams = copy_.begin(last_);
+    return cell();
+  }
+  /// Queues the frame that was written there, as begin() said.
+  void end(std::uint32_t length) { queue(length, {}, copy_.end(length)); }
   /// Shows what is queued to the other side; false when there was nothing.
   bool publish() {
     if (staged_ == published_) {
@@ -102,6 +103,18 @@ class Producer {
   [[nodiscard]] const Fault& fault() const { return fault_; }
 
  private:
+  [[nodiscard]] std::uint8_t* cell() const {
+    return ring_.cells + place() * ring_.geometry.cell_bytes;
+  }
+  void queue(std::uint32_t length, Mark mark, bool streamed) {
+    streamed_ |= streamed;
+    std::atomic_ref(ring_.lengths[place()]).store(length | mark.bits(), std::memory_order_relaxed);
+    last_ = length;
+    ++staged_;
+    if (!streamed) {
+      prefetch(length);
+    }
+  }
   [[nodiscard]] std::size_t place() const { return staged_ & (ring_.geometry.cells - 1); }
   /// The consumer has the cells in its cache: the next one comes while a frame is being made.
   void prefetch(std::uint32_t length) const {
@@ -127,6 +140,7 @@ class Producer {
   std::uint64_t staged_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t read_ = 0;  // the consumer's position, as last seen
+  std::uint32_t last_ = 0;  // the last frame's length, which the next one's may be
   CopyAcross copy_;
   bool streamed_ = false;  // since the last publish()
   /// The consumer's position when the ring was found full.

@@ -14,23 +14,12 @@
 #include <immintrin.h>
 #endif
 
+#include "catchment/common/stream_line.hpp"
 #include "catchment/shm/layout.hpp"
 
 namespace catchment::shm {
 
 #if defined(__x86_64__)
-
-/// One line.
-inline void stream_line(std::uint8_t* to, const std::uint8_t* from) {
-#if defined(__AVX512F__)
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
-#else
-  for (std::size_t at = 0; at < kLine; at += sizeof(__m128i)) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
-                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
-  }
-#endif
-}
 
 /// Copies `bytes` to the beginning of a line, and fills the last line up with zeros.
 inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
@@ -45,8 +34,6 @@ inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes
   }
 }
 
-/// What was streamed before is visible before what is stored after.
-inline void end_of_stream() { _mm_sfence(); }
 inline std::uint64_t ticks() { return __rdtsc(); }
 
 #else
@@ -54,7 +41,6 @@ inline std::uint64_t ticks() { return __rdtsc(); }
 inline void stream(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
-inline void end_of_stream() {}
 inline std::uint64_t ticks() { return 0; }
 
 #endif
@@ -63,6 +49,9 @@ inline std::uint64_t ticks() { return 0; }
 struct Pieces {
   std::span<const std::uint8_t> head;  // whole lines
   std::span<const std::uint8_t> body;
+  /// The bytes in front of the body, as many as the head has: they may be written, and the body
+  /// stays as it is until the frame is published. nullptr: neither.
+  std::uint8_t* front = nullptr;
 
   [[nodiscard]] std::size_t size() const { return head.size() + body.size(); }
 };
@@ -73,21 +62,31 @@ class CopyAcross {
   /// Copies a frame to the beginning of a line, whose last line may be filled up. True: not visible
   /// before end_of_stream().
   bool put(std::uint8_t* to, const Pieces& frame) {
-    const std::size_t bytes = frame.size();
-    if (bytes < kLeast) {
-      return copy(to, frame, false);
+    copy(to, frame, begin(frame.size()));
+    return end(frame.size());
+  }
+  /// Begins a frame of about so many bytes, which is written in place of being copied: whether past
+  /// the caches.
+  bool begin(std::size_t bytes) {
+    counts_ = bytes >= kLeast;
+    const std::uint32_t place = count_ % kPeriod;
+    // The first of each way fills and drains what the other has left behind.
+    streaming_ = counts_ && (place < kTimed ? place < kTimed / 2 : streams_);
+    start_ = counts_ && place < kTimed ? ticks() : 0;
+    return streaming_;
+  }
+  /// Ends the frame, of so many bytes, not 0. True: not visible before end_of_stream().
+  bool end(std::size_t bytes) {
+    if (!counts_) {
+      return false;
     }
     const std::uint32_t place = count_++ % kPeriod;
     if (place >= kTimed) {
-      return copy(to, frame, streams_);
+      return streaming_;
     }
-    // The first of each way fills and drains what the other has left behind.
-    const bool streams = place < kTimed / 2;
-    const std::uint64_t start = ticks();
-    copy(to, frame, streams);
-    const std::uint64_t took = (ticks() - start) * kLeast / bytes;
+    const std::uint64_t took = (ticks() - start_) * kLeast / bytes;
     if (place % (kTimed / 2) != 0) {
-      std::uint64_t& best = streams ? streamed_ : plain_;
+      std::uint64_t& best = streaming_ ? streamed_ : plain_;
       best = std::min(best, took);
     }
     if (place + 1 == kTimed) {
@@ -95,7 +94,7 @@ class CopyAcross {
       streams_ = plain_ > streamed_ + streamed_ / 2;
       streamed_ = plain_ = ~std::uint64_t{0};
     }
-    return streams;
+    return streaming_;
   }
 
  private:
@@ -118,6 +117,10 @@ class CopyAcross {
 
   std::uint32_t count_ = 0;
   bool streams_ = false;
+  // Of the frame that was begun.
+  bool counts_ = false;
+  bool streaming_ = false;
+  std::uint64_t start_ = 0;  // if it is timed
   std::uint64_t streamed_ = ~std::uint64_t{0};
   std::uint64_t plain_ = ~std::uint64_t{0};
 };

@@ -24,6 +24,27 @@ struct OutFrame {
   std::uint32_t port = 0;
 };
 
+/// Memory that a frame is written to as it leaves the program.
+struct Room {
+  std::uint8_t* data = nullptr;  // nullptr: none
+  std::size_t bytes = 0;
+  bool streams = false;  // whole lines are stored past the caches
+};
+
+/// Rooms where receivers read: a frame that is written there needs no copy.
+class Rooms {
+ public:
+  Rooms() = default;
+  virtual ~Rooms() = default;
+  Rooms(const Rooms&) = delete;
+  Rooms& operator=(const Rooms&) = delete;
+
+  /// The room of the next frame that leaves by a port; the frame may turn out not to use it.
+  virtual Room room(std::uint32_t port) = 0;
+  /// A frame of `length` bytes, not 0, is in the room that `port` was last given.
+  virtual void filled(std::uint32_t port, std::uint32_t length) = 0;
+};
+
 /// Frames that are to leave, in buffers of one size from a bounded pool. Last freed, first used:
 /// they stay in cache.
 class Output {
@@ -47,6 +68,10 @@ class Output {
     frames_[frame_count_++] = {buffer, length, port};
   }
 
+  /// Frames get rooms of these first, and buffers where there is none; nullptr: buffers alone.
+  void use(Rooms* rooms) { rooms_ = rooms; }
+  [[nodiscard]] Rooms* rooms() const { return rooms_; }
+
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t size() const { return frame_count_; }
   [[nodiscard]] const OutFrame& operator[](std::size_t i) const { return frames_[i]; }
@@ -62,6 +87,7 @@ class Output {
   std::vector<std::uint8_t*> free_;
   std::size_t frame_count_ = 0;
   std::size_t free_count_ = 0;
+  Rooms* rooms_ = nullptr;
 };
 
 struct ReplicaList {

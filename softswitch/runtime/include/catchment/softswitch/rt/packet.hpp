@@ -23,6 +23,7 @@ struct PacketReader {
 struct PacketWriter {
   std::uint8_t* at = nullptr;
   std::uint8_t* end = nullptr;
+  bool streams = false;  // whole lines are stored past the caches
   bool overflow = false;
 
   /// Room for the next `bytes`, or nullptr.

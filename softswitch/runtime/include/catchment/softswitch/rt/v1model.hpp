@@ -7,10 +7,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "catchment/softswitch/rt/packet.hpp"
@@ -50,9 +53,30 @@ struct PacketContext {
   bool checksum_error = false;
 };
 
+/// Bytes of the headers, from `offset` on.
+struct Part {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// Passes the bytes of a value of `size` bytes that are in none of the parts, which are in order,
+/// to `use(offset, bytes)`, piece by piece.
+template <std::size_t N, class Use>
+inline void around(const std::array<Part, N>& parts, std::size_t size, Use use) {
+  std::size_t at = 0;
+  for (const Part& part : parts) {
+    use(at, part.offset - at);
+    at = part.offset + part.bytes;
+  }
+  use(at, size - at);
+}
+
 /// P is the compiled program. It has the types Headers, Metadata, StandardMetadata and, each taking
 /// (PacketContext&, ...): parse, verify, ingress, egress, compute, deparse; and preserve(list,
-/// from, to) for field lists; kCountsSteps: whether one of them may throw StepLimit.
+/// from, to) for field lists; kCountsSteps: whether one of them may throw StepLimit. kLate are
+/// parts of the headers that parse writes whole or not at all, and settle(headers) clears those
+/// that it did not write; kKept are parts that neither egress nor compute touches. kOnlyEmits:
+/// deparse does nothing but write, and may be called again.
 template <class P>
 class V1Model {
  public:
@@ -124,7 +148,12 @@ class V1Model {
   };
 
   void start(PacketContext& packet, State& state, std::uint32_t visible_port, InstanceType type) {
-    std::memset(static_cast<void*>(&state), 0, sizeof state);
+    auto* const headers = reinterpret_cast<std::uint8_t*>(&state.headers);
+    around(P::kLate, sizeof state.headers, [headers](std::size_t offset, std::size_t bytes) {
+      std::memset(headers + offset, 0, bytes);
+    });
+    std::memset(static_cast<void*>(&state.metadata), 0, sizeof state.metadata);
+    std::memset(static_cast<void*>(&state.standard), 0, sizeof state.standard);
     state.standard.f_ingress_port = static_cast<std::uint16_t>(visible_port);
     state.standard.f_packet_length = packet.length;
     state.standard.f_instance_type = static_cast<std::uint32_t>(type);
@@ -135,6 +164,7 @@ class V1Model {
     PacketReader in{frame.data, frame.data, frame.data + frame.length};
     state.standard.f_parser_error =
         program_.parse(packet, in, state.headers, state.metadata, state.standard);
+    P::settle(state.headers);
     packet.payload = in.at;
     packet.payload_length = static_cast<std::uint32_t>(in.left());
   }
@@ -186,21 +216,33 @@ class V1Model {
     leave(packet, state, state.standard.f_egress_spec);
   }
 
-  /// Every copy but the last works on its own state.
+  /// Every copy but the last leaves the state as it was.
   void replicate(PacketContext& packet, const ReplicaList& list, State& state) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
       const Replica& replica = list.replicas[i];
       PacketContext copy = packet;
-      State& own = i + 1 == list.count ? state : copies_.emplace();
-      if (&own != &state) {
-        own = state;
+      State* const before = i + 1 == list.count ? nullptr : &copies_.emplace();
+      if (before != nullptr) {
+        assign(*before, state);
       }
-      own.standard.f_egress_rid = static_cast<std::uint16_t>(replica.instance);
-      leave(copy, own, replica.port);
-      if (&own != &state) {
+      state.standard.f_egress_rid = static_cast<std::uint16_t>(replica.instance);
+      leave(copy, state, replica.port);
+      if (before != nullptr) {
+        assign(state, *before);
         copies_.pop();
       }
     }
+  }
+
+  /// Makes a state another one but for what no replica changes.
+  static void assign(State& to, const State& from) {
+    auto* const headers = reinterpret_cast<std::uint8_t*>(&to.headers);
+    const auto* const others = reinterpret_cast<const std::uint8_t*>(&from.headers);
+    around(P::kKept, sizeof to.headers, [&](std::size_t offset, std::size_t bytes) {
+      std::memcpy(headers + offset, others + offset, bytes);
+    });
+    to.metadata = from.metadata;
+    to.standard = from.standard;
   }
 
   void clone_ingress(PacketContext& packet, const InputFrame& frame, const State& state,
@@ -288,24 +330,23 @@ class V1Model {
     program_.compute(packet, state.headers, state.metadata);
 
     Reserved reserved(*engine.out);
-    std::uint8_t* const buffer = reserved.buffer;
-    if (buffer == nullptr) [[unlikely]] {
-      engine.ports[port % kPorts].drops[kTxFull] += 1;
-      return;
+    // What starts over needs a buffer, and what does not fit a room gets one.
+    std::size_t length = 0;
+    if (P::kOnlyEmits && asked.recirculate_list == 0 && reserved.take_room(port)) {
+      length = write(packet, state, asked, reserved);
     }
-    PacketWriter out{buffer, buffer + engine.out->capacity()};
-    program_.deparse(packet, out, state.headers);
-    const auto header_length = static_cast<std::size_t>(out.at - buffer);
-    std::size_t length = header_length + packet.payload_length;
-    const std::size_t keep = std::min<std::size_t>(length, asked.truncate_to);
-    if (out.overflow || keep > engine.max_frame_bytes) [[unlikely]] {
-      counters.drops[kTooLong] += 1;
-      return;
+    if (length == 0 || length > engine.max_frame_bytes) {
+      if (!reserved.take_buffer()) [[unlikely]] {
+        engine.ports[port % kPorts].drops[kTxFull] += 1;
+        return;
+      }
+      length = write(packet, state, asked, reserved);
+      if (length > engine.max_frame_bytes) [[unlikely]] {
+        counters.drops[kTooLong] += 1;
+        return;
+      }
     }
-    if (keep > header_length) {
-      std::memcpy(out.at, packet.payload, keep - header_length);
-    }
-    length = keep;
+    std::uint8_t* const buffer = reserved.room.data;
 
     if (asked.recirculate_list != 0) [[unlikely]] {
       Again again;
@@ -319,27 +360,65 @@ class V1Model {
     reserved.commit(static_cast<std::uint32_t>(length), port);
   }
 
-  /// A buffer for a frame that leaves; it goes back to the pool unless it is committed.
+  /// A room or a buffer for a frame that leaves; a buffer goes back to the pool unless it is
+  /// committed.
   class Reserved {
    public:
-    explicit Reserved(Output& output) : buffer(output.reserve()), output_(output) {}
+    explicit Reserved(Output& output) : output_(output) {}
     ~Reserved() {
-      if (buffer != nullptr) {
-        output_.release(buffer);
+      if (buffered_) {
+        output_.release(room.data);
       }
     }
     Reserved(const Reserved&) = delete;
     Reserved& operator=(const Reserved&) = delete;
+
+    /// Whether there is one.
+    bool take_room(std::uint32_t port) {
+      if (output_.rooms() == nullptr) {
+        return false;
+      }
+      room = output_.rooms()->room(port);
+      return room.data != nullptr;
+    }
+    /// Whether one was left.
+    bool take_buffer() {
+      room = {.data = output_.reserve(), .bytes = output_.capacity()};
+      buffered_ = room.data != nullptr;
+      return buffered_;
+    }
     void commit(std::uint32_t length, std::uint32_t port) {
-      output_.commit(buffer, length, port);
-      buffer = nullptr;
+      if (!std::exchange(buffered_, false)) {
+        output_.rooms()->filled(port, length);
+        return;
+      }
+      output_.commit(room.data, length, port);
     }
 
-    std::uint8_t* buffer;  // nullptr: none was left
+    Room room;
 
    private:
     Output& output_;
+    bool buffered_ = false;
   };
+
+  /// Writes the frame. Its length; more than any frame may have where it does not fit.
+  std::size_t write(PacketContext& packet, const State& state, const Requests& asked,
+                    const Reserved& reserved) {
+    const Room& room = reserved.room;
+    PacketWriter out{room.data, room.data + room.bytes, room.streams};
+    program_.deparse(packet, out, state.headers);
+    const auto header_length = static_cast<std::size_t>(out.at - room.data);
+    const std::size_t keep =
+        std::min<std::size_t>(header_length + packet.payload_length, asked.truncate_to);
+    if (out.overflow || keep > room.bytes) [[unlikely]] {
+      return ~std::size_t{0};
+    }
+    if (keep > header_length) {
+      std::memcpy(out.at, packet.payload, keep - header_length);
+    }
+    return keep;
+  }
 
   /// States of copies in flight, a stack: addresses stay, memory is kept.
   class Copies {

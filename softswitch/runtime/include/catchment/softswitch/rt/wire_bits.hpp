@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "catchment/common/stream_line.hpp"
 #include "catchment/softswitch/rt/bits.hpp"
 
 namespace catchment::softswitch::rt {
@@ -32,6 +33,29 @@ inline void store_be(std::uint8_t* p, T v) {
     v = static_cast<T>(__builtin_bswap64(v));
   }
   std::memcpy(p, &v, sizeof v);
+}
+
+/// Stores a run of numbers, one after the other; `streams`: whole lines go past the caches, where
+/// the run lies on the beginnings of lines.
+template <class T, std::size_t N>
+inline void store_run(std::uint8_t* p, const T (&from)[N], bool streams) {
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kInLine = kLine / sizeof(T);
+  std::size_t done = 0;
+  if constexpr (kStreamsLines && N >= 4 * kInLine) {
+    if (streams && reinterpret_cast<std::uintptr_t>(p) % kLine == 0) {
+      for (; done + kInLine <= N; done += kInLine) {
+        alignas(kLine) std::uint8_t line[kLine];
+        for (std::size_t i = 0; i < kInLine; ++i) {
+          store_be<T>(line + sizeof(T) * i, from[done + i]);
+        }
+        stream_line(p + sizeof(T) * done, line);
+      }
+    }
+  }
+  for (std::size_t i = done; i < N; ++i) {
+    store_be<T>(p + sizeof(T) * i, from[i]);
+  }
 }
 
 /// The W bits that begin `offset` bits after `p`, most significant first.

@@ -1,0 +1,119 @@
+"""Headers with long runs (layout.Run) that the pipeline need not clear before it parses, or copy for each replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.effects import nodes
+from catchment.softswitch.compiler.backend.layout import LONG_RUN, Types
+from catchment.softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler.types import FieldsType, HeaderType, StackType, StructType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """A run of a header that is a member of the pipeline's headers; both as C++ members."""
+
+    header: str
+    array: str
+    late: bool
+    """The parser does nothing but extract the header: its run is cleared after parsing, where it was not extracted."""
+    kept: bool
+    """Neither egress nor the computing of checksums touches the header: replicas share it."""
+
+
+def long_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]:
+    """Those of the headers, each of a type that `headers` has once."""
+    if not isinstance(headers, StructType):
+        return []
+    found = []
+    for field in headers.fields:
+        t = field.type
+        if not isinstance(t, HeaderType) or sum(_contains(other.type, t) for other in headers.fields) != 1:
+            continue
+        late = not _touches(program, ("p",), t, extracts=True)
+        kept = not _touches(program, ("eg", "ck"), t, extracts=False)
+        runs = dict.fromkeys(run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN)
+        found += [LongRun(types.member(headers, field.name), run.array, late, kept) for run in runs]
+    return found
+
+
+def write_passes(out: Writer, runs: list[LongRun]) -> None:
+    """What V1Model does with the headers besides running blocks."""
+    late, kept = [run for run in runs if run.late], [run for run in runs if run.kept]
+    for name, some in (("kLate", late), ("kKept", kept)):
+        places = [f"{run.header}.{run.array}" for run in some]
+        parts = ", ".join(f"Part{{offsetof(Headers, {p}), sizeof std::declval<Headers&>().{p}}}" for p in places)
+        out.line(f"static constexpr std::array<Part, {len(some)}> {name}{{{parts}}};")
+    with out.block("static void settle([[maybe_unused]] Headers& headers)"):
+        for run in late:
+            place = f"headers.{run.header}"
+            out.line(f"if (!{place}.valid) std::memset({place}.{run.array}, 0, sizeof {place}.{run.array});")
+
+
+def _contains(t: Type, header: HeaderType) -> bool:
+    if t is header:
+        return True
+    if isinstance(t, StackType):
+        return _contains(t.element, header)
+    return isinstance(t, FieldsType) and any(_contains(field.type, header) for field in t.fields)
+
+
+def _touches(program: ir.Program, blocks: tuple[str, ...], header: HeaderType, *, extracts: bool) -> bool:
+    """Whether code of the blocks may name the header, or write it as a part of something; `extracts` do not count."""
+    roots: list[object] = [function.body for function in program.functions]
+    roots += [action.body for action in program.global_actions]
+    for block in blocks:
+        for unit in _units(program.pipeline[block].unit):
+            if unit is not program.pipeline[block].unit and any(_written(param, header) for param in unit.params):
+                return True
+            roots += _code(unit)
+    return any(_writes(root, header) or _names(root, header, extracts=extracts) for root in roots)
+
+
+def _written(param: ir.Param, header: HeaderType) -> bool:
+    return param.direction is ir.Direction.OUT and _contains(param.type, header)
+
+
+def _writes(root: object, header: HeaderType) -> bool:
+    """Whether something that has the header in it is written as a whole."""
+    for node in nodes(root):
+        if isinstance(node, ir.Assign) and _contains(node.target.type, header):
+            return True
+        if isinstance(node, ir.FunctionCall) and any(_written(param, header) for param in node.function.params):
+            return True
+        if isinstance(node, ir.ActionCall) and any(_written(param, header) for param in node.action.params):
+            return True
+        if isinstance(node, ir.ExternCall) and any(
+            arg.type is not header and _contains(arg.type, header) for arg in node.args
+        ):
+            return True
+    return False
+
+
+def _names(root: object, header: HeaderType, *, extracts: bool) -> bool:
+    extracted = {
+        id(node.args[0])
+        for node in nodes(root)
+        if extracts and isinstance(node, ir.ExternCall) and node.method == "extract" and len(node.args) == 1
+    }
+    return any(isinstance(node, ir.Expr) and node.type is header and id(node) not in extracted for node in nodes(root))
+
+
+def _units(unit: ir.ControlUnit | ir.ParserUnit) -> Iterator[ir.ControlUnit | ir.ParserUnit]:
+    yield unit
+    for instance in unit.instances:
+        if instance.unit is not None:
+            yield from _units(instance.unit)
+
+
+def _code(unit: ir.ControlUnit | ir.ParserUnit) -> list[object]:
+    if isinstance(unit, ir.ParserUnit):
+        return [unit.locals, *((state.body, state.transition) for state in unit.states.values())]
+    tables: list[object] = [
+        (table.keys, tuple(bound for action in table.actions for bound in action.bound if bound is not None))
+        for table in unit.tables
+    ]
+    return [unit.locals, unit.body, *(action.body for action in unit.actions), *tables]
