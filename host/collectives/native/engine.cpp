@@ -31,7 +31,7 @@ Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
       roll_call_(config_.stream.workers, config_.rank),
       places_(mask_ + 1U),
       headers_(mask_ + 1U),
-      payloads_((mask_ + 1U) * payload_bytes_),
+      payloads_(mask_ + 1U, payload_bytes_),
       held_headers_(mask_ + 1U),
       held_payloads_((mask_ + 1U) * payload_bytes_) {
   if (frame_bytes_ > port_->path_bytes()) {

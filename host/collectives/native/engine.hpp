@@ -18,6 +18,7 @@
 #include "loss_detector.hpp"
 #include "operation.hpp"
 #include "payload.hpp"
+#include "payloads.hpp"
 #include "port.hpp"
 #include "retransmit_timer.hpp"
 #include "roll_call.hpp"
@@ -106,7 +107,7 @@ class Engine {
   enum class Saying : std::uint8_t { kWindow, kPlace, kLeaves };
 
   std::uint32_t place_of(Seq seq) const { return seq & mask_; }
-  std::uint8_t* payload_of(Seq seq) { return &payloads_[place_of(seq) * payload_bytes_]; }
+  std::span<std::uint8_t> payload_of(Seq seq) { return payloads_[place_of(seq)]; }
   std::uint8_t* held_of(Seq seq) { return &held_payloads_[place_of(seq) * payload_bytes_]; }
 
   bool receive(Nanos now);
@@ -187,7 +188,7 @@ class Engine {
   std::vector<Place> places_;   // what was sent, by place
   std::deque<Seq> begins_;      // places of signatures that were sent and are not consumed
   std::vector<wire::Header> headers_;
-  std::vector<std::uint8_t> payloads_;      // as it was sent: results may overwrite the arrays
+  Payloads payloads_;                       // as they were sent: results may overwrite the arrays
   std::vector<wire::Header> held_headers_;  // sums that came early, by place
   std::vector<std::uint8_t> held_payloads_;
   std::vector<std::shared_ptr<Operation>> pending_;

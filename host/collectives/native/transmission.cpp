@@ -102,7 +102,7 @@ void Engine::probe(Nanos now) {
 }
 
 void Engine::prepare(Seq seq, const Place& place) {
-  std::uint8_t* const payload = payload_of(seq);
+  std::uint8_t* const payload = payload_of(seq).data();
   wire::Header& header = headers_[place_of(seq)];
   header = frame_header(PacketType::kPA, config_.stream.gen, config_.rank, seq);
   header.dtype = kWords;
@@ -110,8 +110,10 @@ void Engine::prepare(Seq seq, const Place& place) {
   switch (place.content) {
     case Content::kBegin: {
       begins_.push_back(seq);
-      std::memset(payload, 0, payload_bytes_);
       Operation& operation = *place.operation;
+      // What rides behind the signatures fills the rest.
+      const std::size_t behind = operation.rides ? riding(layout_).lanes * wire::kLaneBytes : 0;
+      std::memset(payload, 0, payload_bytes_ - behind);
       Signature signature = operation.call.signature;
       signature.cancelled = operation.cancelled;
       if (negotiates(signature.scaling)) prepare_needs(operation, signature, header, payload);
@@ -181,7 +183,7 @@ void Engine::send(Seq seq, bool again, std::uint8_t* room) {
   set_window(header, consumer_.ack(), consumer_.credit());
   if (again) set(header, Flag::kRETX);
   wire::encode(header, room);
-  port_->commit(wire::kHeaderBytes, {payload_of(seq), payload_bytes_});
+  port_->commit_behind(wire::kHeaderBytes, payload_of(seq));
   stats_.frames_sent.add();
   stats_.bytes_sent.add(frame_bytes_);
 }

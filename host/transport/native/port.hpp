@@ -21,6 +21,12 @@ class Port {
   // Queues what was written to the staged room, followed by a copy of `rest`, which fits the room.
   virtual void commit(std::size_t bytes, std::span<const std::uint8_t> rest) = 0;
   void commit(std::size_t bytes) { commit(bytes, {}); }
+  // The same for a `rest` that stays as it is until the next flush, behind kFront bytes that the
+  // port may write to: some ports copy nothing then.
+  virtual void commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
+    commit(bytes, rest);
+  }
+  static constexpr std::size_t kFront = 64;
   // Sends what is queued; false when the port is full: wait until it is writable.
   virtual bool flush() = 0;
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "catchment/shm/insider.hpp"
+
 namespace catchment::host {
 namespace {
 
@@ -28,6 +30,13 @@ void ShmShare::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
   attachment_->note(catchment_shm_commit_with(
       attachment_->port(), static_cast<std::uint32_t>(kEnvelopeBytes + bytes), rest.data(),
       static_cast<std::uint32_t>(rest.size())));
+}
+
+void ShmShare::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
+  const std::size_t head = kEnvelopeBytes + bytes;
+  if (head != kFront) return commit(bytes, rest);
+  envelope_.write(staged_, bytes + rest.size());
+  attachment_->note(shm::commit_behind(attachment_->port(), kFront, rest));
 }
 
 bool ShmShare::flush() {

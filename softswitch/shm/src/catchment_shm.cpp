@@ -96,6 +96,10 @@ OwnPort attach_later(const std::string& path, Enter enter) {
   return {new catchment_shm(path.c_str(), std::move(enter)), catchment_shm_detach};
 }
 
+int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest) {
+  return guarded(port, [&](auto& peer) { return peer.commit(length, rest, rest.data() - length); });
+}
+
 }  // namespace catchment::shm
 
 void catchment_shm_detach(catchment_shm* port) { std::default_delete<catchment_shm>()(port); }

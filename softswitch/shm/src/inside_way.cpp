@@ -20,12 +20,15 @@ InsideWay::InsideWay(std::unique_ptr<Insider> insider)
 }
 
 void InsideWay::put(const Pieces& frame, Channel& channel) {
-  std::uint8_t* const begin = bytes_ + used_;
+  std::uint8_t* const begin = frame.front != nullptr ? frame.front : bytes_ + used_;
   std::uint8_t* const middle = std::ranges::copy(frame.head, begin).out;
-  std::ranges::copy(frame.body, middle);
+  if (frame.front == nullptr) {
+    std::ranges::copy(frame.body, middle);
+    used_ += round_up(frame.size(), kLine);
+  }
   frames_.emplace_back(begin, frame.size());
-  used_ += round_up(frame.size(), kLine);
-  if (used_ >= kBytesAtOnce || frames_.size() >= channel.mapping().geometry().cells) {
+  queued_ += frame.size();
+  if (queued_ >= kBytesAtOnce || frames_.size() >= channel.mapping().geometry().cells) {
     publish(channel);
   }
 }
@@ -47,7 +50,7 @@ void InsideWay::publish(Channel& channel) {
     left_ = true;
   }
   frames_.clear();
-  used_ = 0;
+  used_ = queued_ = 0;
 }
 
 }  // namespace catchment::shm

@@ -20,16 +20,19 @@ class InsideWay {
     return channel.out().has_room_for(std::min<std::uint32_t>(
         static_cast<std::uint32_t>(frames_.size()) + 1, channel.mapping().geometry().cells));
   }
-  /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
+  /// Queues a frame of 1 to cell_bytes bytes: a copy, or the body where it lies, with the head
+  /// written in front of it. Only after has_room().
   void put(const Pieces& frame, Channel& channel);
+  [[nodiscard]] bool empty() const { return frames_.empty(); }
   /// Runs what is queued.
   void publish(Channel& channel);
 
  private:
   std::unique_ptr<Insider> insider_;
   std::unique_ptr<std::uint8_t[]> room_;
-  std::uint8_t* bytes_;  // whole lines of it
-  std::size_t used_ = 0;
+  std::uint8_t* bytes_;     // whole lines of it
+  std::size_t used_ = 0;    // of them
+  std::size_t queued_ = 0;  // bytes of frames_
   std::vector<Insider::Frame> frames_;
   bool left_ = false;        // some frames were left to the switch
   std::uint64_t until_ = 0;  // that it has to take before any is run here: frames keep their order

@@ -255,7 +255,9 @@ int Peer::incoming(catchment_shm_frame* frames, int count, Handover hand_over) {
 }
 
 void* Peer::reserve() {
-  if (!attached() || !settle()) {
+  // Who has frames to run has looked at the link when the first of them was begun.
+  const bool begun = inside_ && !inside_->empty();
+  if (!attached() || (!begun && !settle())) {
     return nullptr;
   }
   reserved_ = has_room();
@@ -266,7 +268,7 @@ void* Peer::reserve() {
   return staging_->bytes.data();
 }
 
-int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
+int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest, std::uint8_t* front) {
   if (!channel_) {
     return CATCHMENT_SHM_DETACHED;
   }
@@ -278,7 +280,7 @@ int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
   }
   std::uint8_t* const staged = staging_->bytes.data();
   if (length % kLine == 0) {
-    put({.head = {staged, length}, .body = rest});
+    put({.head = {staged, length}, .body = rest, .front = front});
   } else {
     std::ranges::copy(rest, staged + length);
     put({.head = {}, .body = {staged, bytes}});

@@ -31,7 +31,9 @@ class Peer {
   int receive(catchment_shm_frame* frames, int count);
   int peek(catchment_shm_frame* frames, int count);
   void* reserve();
-  int commit(std::uint32_t length, std::span<const std::uint8_t> rest);
+  /// `front`: as that of Pieces, if `length` is a multiple of a line.
+  int commit(std::uint32_t length, std::span<const std::uint8_t> rest,
+             std::uint8_t* front = nullptr);
   int flush();
   int wait(int events, std::int64_t timeout_us);
   int arm(int events);

@@ -49,4 +49,9 @@ using OwnPort = std::unique_ptr<catchment_shm, void (*)(catchment_shm*)>;
 OwnPort attach(const std::string& path, int timeout_ms, Enter enter);
 OwnPort attach_later(const std::string& path, Enter enter);
 
+/// Commits as catchment_shm_commit_with() does, for a peer that leaves `rest` as it is until the
+/// next flush, and has `length` bytes in front of it that may be written: one that was let in
+/// copies nothing.
+int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest);
+
 }  // namespace catchment::shm
