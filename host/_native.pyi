@@ -15,6 +15,9 @@ class Pinned:
     def itemsize(self) -> int: ...
     @property
     def format(self) -> str: ...
+    @property
+    def place(self) -> tuple[int, int, int, str]:
+        """The address, the bytes, the item's bytes, and the format, all at once."""
 
 @final
 class Request:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Call
@@ -40,8 +38,15 @@ class CallOptions:
             raise wrong(f"a timeout of {self.timeout} s", "give a positive number of seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+USUAL: Final = CallOptions(0, None, 0)
+
+
+def usual(priority: int, timeout: float | None, tag: int) -> CallOptions:
+    """The options of a call without root and places; those of most calls are made once."""
+    return CallOptions(priority, timeout, tag) if priority or tag or timeout is not None else USUAL
+
+
+class Numbers(NamedTuple):
     """What becomes of the values: the reduction, where the exponent comes from, and whether their lanes are packed."""
 
     op: int = 0
@@ -50,11 +55,21 @@ class Numbers:
     packed: bool = False
 
 
+class Naming(NamedTuple):
+    """What an operation is called: `str` of it."""
+
+    kind: int
+    elements: int
+    dtype: DataType | None
+
+    def __str__(self) -> str:
+        return f"{_NAMES[self.kind]}({'' if self.dtype is None else _sized(self.elements, self.dtype)})"
+
+
 NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED, WHOLE = range(5)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One call."""
 
     kind: int
@@ -87,10 +102,9 @@ class Operation:
             call.packed = 1
         return call
 
-    def naming(self) -> Callable[[], str]:
-        """What says in words what this is, without keeping the arrays."""
-        source = self.source
-        return partial(_named, self.kind, None if source is NOTHING else (source.elements, source.dtype))
+    def naming(self) -> Naming:
+        """What tells this from others in words, without keeping the arrays."""
+        return Naming(self.kind, self.source.elements, None if self.source is NOTHING else self.source.dtype)
 
 
 def elements(array: Any, *, writable: bool) -> Buffer:
@@ -145,8 +159,8 @@ def parts(places: Strided, array: Buffer, own: Buffer, ranks: int) -> tuple[Buff
     if places.end(ranks) > array.elements:
         raise wrong(f"{places} for {ranks} ranks in {in_words(array)}", f"it needs {places.end(ranks)} elements")
     if own.address == array.address and own.elements == array.elements:
-        own = replace(own, elements=places.part)
-    return replace(array, elements=places.part * ranks), own
+        own = own._replace(elements=places.part)
+    return array._replace(elements=places.part * ranks), own
 
 
 def in_words(buffer: Buffer) -> str:
@@ -158,10 +172,6 @@ def _sized(elements: int, dtype: DataType) -> str:
     if dtype == DataType.BYTES:
         return f"{elements} bytes"
     return f"{elements} x {dtype.name.lower()}, {elements * ITEM_BYTES[dtype]} bytes"
-
-
-def _named(kind: int, size: tuple[int, DataType] | None) -> str:
-    return f"{_NAMES[kind]}({'' if size is None else _sized(*size)})"
 
 
 def wrong(what: str, hint: str) -> CollectiveError:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -196,7 +197,7 @@ class Communicator:
             CollectiveError: kind ``argument``; what happens later is raised by `Work.wait`.
         """
         arrays = self._in_and_out(array, out)
-        return self._reduce(calls.ALL_REDUCE, arrays, CallOptions(priority, timeout, tag), op, scaling)
+        return self._reduce(calls.ALL_REDUCE, arrays, calls.usual(priority, timeout, tag), op, scaling)
 
     def reduce(
         self,
@@ -258,7 +259,7 @@ class Communicator:
 
     def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it."""
-        options = CallOptions(priority, timeout, tag)
+        options = calls.usual(priority, timeout, tag)
         return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, options))
 
     def all_gather(
@@ -420,6 +421,7 @@ class Communicator:
         return work
 
 
+@cache
 def _numbers(op: int, exponent: int | None, scaling: int, packed: bool) -> Numbers:
     """Choose `scaling` with its exponent, or negotiate without one."""
     if exponent is None:

@@ -9,7 +9,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 13
+_ABI = 14
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -220,6 +220,7 @@ def library() -> ctypes.CDLL:
         "group_free": ([handle], None),
         "work_wait": ([handle, nanos], ctypes.c_int),
         "work_done": ([handle], ctypes.c_int),
+        "work_failed": ([handle], ctypes.c_int),
         "work_cancel": ([handle], ctypes.c_int),
         "work_result": ([handle, ctypes.POINTER(Result)], None),
         "work_free": ([handle], None),

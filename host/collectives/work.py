@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from catchment.host.collectives.calls import Naming
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Result, library
 
@@ -42,19 +42,20 @@ class WorkStatistics:
 class Work:
     """One operation; its arrays must be left alone until it is done."""
 
-    __slots__ = ("_buffers", "_handle", "_library", "_naming", "_result")
+    __slots__ = ("_buffers", "_done", "_handle", "_library", "_naming", "_result")
 
-    def __init__(self, handle: int, naming: Callable[[], str], buffers: tuple[object, ...]) -> None:
+    def __init__(self, handle: int, naming: Naming, buffers: tuple[object, ...]) -> None:
         self._library = library()
         self._handle = handle
         self._buffers = buffers
+        self._done = False
         self._result: Result | None = None
         self._naming = naming
 
     @property
     def operation(self) -> str:
         """What was called, in words."""
-        return self._naming()
+        return str(self._naming)
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until done, without the GIL; a signal handler (Ctrl-C) gets its turn.
@@ -80,10 +81,15 @@ class Work:
         """Block until done, whether it fails or not."""
         while not self._library.catchment_work_wait(self._handle, _SLICE_NS):
             pass
+        self._done = True
+        self._buffers = ()
 
     def done(self) -> bool:
         """True when it completed or failed."""
-        return self._result is not None or bool(self._library.catchment_work_done(self._handle))
+        if not self._done and self._library.catchment_work_done(self._handle):
+            self._done = True
+            self._buffers = ()
+        return self._done
 
     def cancel(self) -> bool:
         """Give the operation up, if nothing of it was sent yet; all ranks' operation then fails as ``cancelled``.
@@ -95,8 +101,10 @@ class Work:
 
     def exception(self) -> CollectiveError | None:
         """Why it failed; None while it runs and when it succeeded."""
+        if not self.done() or not self._library.catchment_work_failed(self._handle):
+            return None
         result = self._done_result()
-        return result.error(self.operation) if result is not None and result.failed else None
+        return None if result is None else result.error(self.operation)
 
     @property
     def statistics(self) -> WorkStatistics:
@@ -113,12 +121,9 @@ class Work:
         )
 
     def _done_result(self) -> Result | None:
-        if self._result is None:
-            result = Result()
-            self._library.catchment_work_result(self._handle, ctypes.byref(result))
-            if result.done:
-                self._result = result
-                self._buffers = ()
+        if self._result is None and self.done():
+            self._result = Result()
+            self._library.catchment_work_result(self._handle, ctypes.byref(self._result))
         return self._result
 
     def __del__(self) -> None:

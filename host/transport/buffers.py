@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from catchment.host.errors import EndpointError
 from catchment.wire.generated.constants import DataType
@@ -27,8 +27,7 @@ _TORCH = {
 ITEM_BYTES = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(NamedTuple):
     """Memory that stays where it is while `owner` lives: address, elements of `dtype`."""
 
     owner: object
@@ -50,10 +49,8 @@ def lanes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
             raise _refused(f"a tensor of {array.dtype}", "fp32, fp16, bf16 and int32 are taken")
         return _torch(array, dtype, int(array.numel()), empty)
     pinned = _pin(array, writable)
-    dtype = _FORMATS.get((pinned.format.lstrip("<=@"), pinned.itemsize))
-    if dtype is None:
-        raise _refused(f"elements of format {pinned.format!r}", "fp32, fp16, bf16 (as uint16) and int32 are taken")
-    return _checked(Buffer(pinned, pinned.address, pinned.nbytes // pinned.itemsize, dtype), empty)
+    address, nbytes, itemsize, form = pinned.place
+    return _checked(Buffer(pinned, address, nbytes // itemsize, _type_of(form, itemsize)), empty)
 
 
 def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
@@ -69,6 +66,14 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
     return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES), empty)
 
 
+@cache
+def _type_of(form: str, itemsize: int) -> DataType:
+    dtype = _FORMATS.get((form.lstrip("<=@"), itemsize))
+    if dtype is None:
+        raise _refused(f"elements of format {form!r}", "fp32, fp16, bf16 (as uint16) and int32 are taken")
+    return dtype
+
+
 def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
     if tensor.device.type != "cpu":
         raise _refused(f"a tensor on {tensor.device}", "copy it to the CPU first")
@@ -77,14 +82,19 @@ def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
     return _checked(Buffer(tensor, int(tensor.data_ptr()), elements, dtype), empty)
 
 
-def _pin(array: Any, writable: bool) -> _native.Pinned:
+@cache
+def _pinned() -> type[_native.Pinned]:
     from catchment.host import _native  # noqa: PLC0415  only when an endpoint is really used
 
+    return _native.Pinned
+
+
+def _pin(array: Any, writable: bool) -> _native.Pinned:
     dtype: Any = getattr(array, "dtype", None)
     if getattr(dtype, "itemsize", 0) == 2 and dtype.name == "bfloat16":  # the name takes numpy a microsecond
         array = array.view("uint16")  # numpy has no buffer format for bfloat16
     try:
-        return _native.Pinned(array, writable)
+        return _pinned()(array, writable)
     except (BufferError, TypeError, ValueError) as error:
         wanted = "a writable contiguous CPU buffer" if writable else "a contiguous CPU buffer"
         raise _refused(f"a {type(array).__name__}: {error}", f"give {wanted}") from error

@@ -120,6 +120,11 @@ int catchment_work_done(const catchment_work* work) {
   return work->rails->done(*work->operation) ? 1 : 0;
 }
 
+int catchment_work_failed(const catchment_work* work) {
+  if (work->guard.in_child() || work->refusal) return 1;
+  return work->rails->failed(*work->operation) ? 1 : 0;
+}
+
 int catchment_work_cancel(catchment_work* work) {
   if (work->guard.in_child() || work->refusal) return 0;
   return work->rails->cancel(*work->operation) ? 1 : 0;

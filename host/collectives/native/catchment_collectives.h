@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 13
+#define CATCHMENT_COLLECTIVES_ABI 14
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -280,6 +280,8 @@ CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_free(catchment_group* group);
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_wait(catchment_work* work, int64_t limit_ns);
 /* 1 when it is done; runs no protocol. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_done(const catchment_work* work);
+/* 1 when it is done and has failed: catchment_work_result() says why. */
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_failed(const catchment_work* work);
 /* 1: nothing of it was sent, and it now fails on all ranks; 0: it runs to its end. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_cancel(catchment_work* work);
 /* How it stands, also before it is done. */

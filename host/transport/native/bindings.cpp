@@ -231,7 +231,11 @@ PYBIND11_MODULE(_native, module) {
       .def_property_readonly("address", &Pinned::address)
       .def_property_readonly("nbytes", &Pinned::nbytes)
       .def_property_readonly("itemsize", &Pinned::itemsize)
-      .def_property_readonly("format", &Pinned::format);
+      .def_property_readonly("format", &Pinned::format)
+      .def_property_readonly("place", [](const Pinned& pinned) {
+        return py::make_tuple(pinned.address(), pinned.nbytes(), pinned.itemsize(),
+                              pinned.format());
+      });
 
   py::class_<Request, std::shared_ptr<Request>>(module, "Request")
       .def("wait", &wait, py::arg("timeout"))

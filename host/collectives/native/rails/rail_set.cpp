@@ -90,6 +90,14 @@ bool RailSet::done(const RailOperation& operation) const {
   });
 }
 
+bool RailSet::failed(const RailOperation& operation) const {
+  if (!done(operation)) return false;
+  return operation.refused_ ||
+         std::ranges::any_of(operation.parts_, [](const RailOperation::Part& part) {
+           return part.operation->outcome.failure.has_value();
+         });
+}
+
 bool RailSet::wait(RailOperation& operation, Nanos limit) {
   if (rails_.size() == 1) return rails_.front().group->wait(*operation.parts_[0].operation, limit);
   const Nanos began = monotonic_now();

@@ -83,6 +83,8 @@ class RailSet final : private CouncilMember {
   // longer than `limit`.
   bool wait(RailOperation& operation, Nanos limit);
   bool done(const RailOperation& operation) const;
+  // It is done, and a part of it has failed.
+  bool failed(const RailOperation& operation) const;
   // Gives up the parts of which nothing was sent; false when all run to their end.
   bool cancel(RailOperation& operation);
   // Of an operation that is done.
