@@ -30,7 +30,7 @@ from catchment.sim.lab.mininet import MininetNetwork
 from catchment.sim.lab.shm_lab import LUWU, ShmLab
 
 PORTS = rings(LANES, SLOTS)
-_MEMBER = [sys.executable, "-m", "bench.allreduce_member"]
+MEMBER = "bench.allreduce_member"
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
 Lose = Callable[[float], None]
@@ -62,9 +62,12 @@ class Ranks:
 
     def times(self, size: int, rounds: int) -> list[list[float]]:
         """Each rank's times of `rounds` all-reduces of `size` bytes."""
-        order = json.dumps({"bytes": size, "warmup": max(1, rounds // 5), "rounds": rounds})
+        return self.answers({"bytes": size, "warmup": max(1, rounds // 5), "rounds": rounds})
+
+    def answers(self, order: dict[str, Any]) -> list[list[float]]:
+        """What each rank says when it has done what it is told."""
         for member in self._members.values():
-            print(order, file=member.orders, flush=True)
+            print(json.dumps(order), file=member.orders, flush=True)
         return [json.loads(self._line(name)) for name in self._members]
 
     def _line(self, name: str) -> str:
@@ -81,16 +84,16 @@ def _popen(command: list[str]) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def gloo(ranks: int) -> Iterator[Ranks]:
-    """torch.distributed's gloo over loopback."""
+def gloo(ranks: int, member: str = MEMBER) -> Iterator[Ranks]:
+    """torch.distributed's gloo over loopback; `member`: the module that a rank runs."""
     with tempfile.TemporaryDirectory() as folder:
         tasks = torch_tasks("gloo", [str(rank) for rank in range(ranks)], Path(folder), {})
-        with _members(lambda _, command: _popen(command), tasks) as members:
+        with _members(lambda _, command: _popen(command), tasks, member=member) as members:
             yield members
 
 
 @contextmanager
-def shared_memory(ranks: int, api: str, *, in_callers: bool = False) -> Iterator[Ranks]:
+def shared_memory(ranks: int, api: str, *, in_callers: bool = False, member: str = MEMBER) -> Iterator[Ranks]:
     """The ranks are processes on shared-memory ports; `in_callers`: they run the switch's program themselves."""
     names = [f"w{i}" for i in range(ranks)]
     with (
@@ -102,7 +105,7 @@ def shared_memory(ranks: int, api: str, *, in_callers: bool = False) -> Iterator
         job = lab.allreduce(names, slots=SLOTS)
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})
         lose = partial(_lose, lab.fabric, lab.topology)
-        with _members(lambda _, command: _popen(command), tasks, lose) as members:
+        with _members(lambda _, command: _popen(command), tasks, lose, member) as members:
             yield members
 
 
@@ -156,7 +159,17 @@ def open_mpi(ranks: int) -> Iterator[Ranks]:
         listener.bind(str(path))
         listener.listen(ranks)
         as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        command = ["mpirun", "--oversubscribe", *as_root, "-n", str(ranks), *_MEMBER, json.dumps({"orders": str(path)})]
+        command = [
+            "mpirun",
+            "--oversubscribe",
+            *as_root,
+            "-n",
+            str(ranks),
+            sys.executable,
+            "-m",
+            MEMBER,
+            json.dumps({"orders": str(path)}),
+        ]
         launcher = _popen(command)
         exits.callback(_end_launcher, launcher)
         yield Ranks({f"Open MPI's {n}": _accept(listener, launcher, exits) for n in range(ranks)})
@@ -176,8 +189,11 @@ def _end_launcher(launcher: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def _members(start: Start, tasks: dict[str, dict[str, Any]], lose: Lose | None = None) -> Iterator[Ranks]:
-    processes = {name: start(name, [*_MEMBER, json.dumps(task)]) for name, task in tasks.items()}
+def _members(
+    start: Start, tasks: dict[str, dict[str, Any]], lose: Lose | None = None, member: str = MEMBER
+) -> Iterator[Ranks]:
+    command = [sys.executable, "-m", member]
+    processes = {name: start(name, [*command, json.dumps(task)]) for name, task in tasks.items()}
     try:
         yield Ranks({name: _member(process) for name, process in processes.items()}, lose)
     finally:
