@@ -16,4 +16,4 @@ def test_request_queue(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.sampled(3)
 def test_host_access(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_cocotb("host_access_axi", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch)
+    run_cocotb("host_access_axi", "cocotb_host_access", seed=seed, monkeypatch=monkeypatch)
