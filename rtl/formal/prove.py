@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -48,6 +49,7 @@ class Proof:
     cover_parameters: dict[str, int]
     bounded: bool
     bits: bool
+    one_by_one: bool
     slow: bool
     without: tuple[str, ...]
     mutants: tuple[Mutant, ...]
@@ -80,6 +82,7 @@ def proofs() -> list[Proof]:
             p.get("cover_parameters", {}),
             p.get("bounded", False),
             p.get("bits", False),
+            p.get("one_by_one", False),
             p.get("slow", False),
             tuple(p.get("without", ())),
             tuple(Mutant(m["file"], m["old"], m["new"]) for m in p["mutant"]),
@@ -183,6 +186,36 @@ def _solve(proof: Proof, model: Path, *arguments: str) -> tuple[bool, str]:
     return result.returncode == 0, result.stdout
 
 
+def _step(proof: Proof, model: Path) -> tuple[bool, str]:
+    """The induction step; with `one_by_one`, asked for each assertion: all hold `depth` times, and this one next."""
+    if not proof.one_by_one:
+        return _solve(proof, model, "-i", "-t", str(proof.depth))
+    text, top = model.read_text(), proof.harness
+    given = [*(["(set-logic QF_BV)"] if proof.bits else []), text]
+    for k in range(proof.depth + 1):
+        given.append(f"(declare-fun s{k} () |{top}_s|)")
+        given += [f"(assert (|{top}_{what}| s{k}))" for what in ("u", "h")]
+        given.append(f"(assert (not (|{top}_is| s{k})))")
+    for k in range(proof.depth):
+        given.append(f"(assert (|{top}_a| s{k}))")
+        given.append(f"(assert (|{top}_t| s{k} s{k + 1}))")
+    for number, name in re.findall(r"^; yosys-smt2-assert (\d+) (\S+)", text, re.MULTILINE):
+        question = "\n".join([*given, f"(assert (not (|{top}_a {number}| s{proof.depth})))", "(check-sat)", ""])
+        answer = subprocess.run(
+            [_tool("z3"), "-in"],
+            input=question,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        ).stdout.strip()
+        if answer not in {"sat", "unsat"}:
+            raise FormalError(f"z3 {model.name} {name}: {answer}")
+        if answer == "sat":
+            return False, f"{name} does not follow"
+    return True, ""
+
+
 def run(proof: Proof) -> list[Verdict]:
     """Every task of a proof.
 
@@ -193,14 +226,14 @@ def run(proof: Proof) -> list[Verdict]:
     depth = str(proof.depth)
     tasks = [(f"base {depth}", *_solve(proof, original, "-t", depth))]
     if not proof.bounded:
-        tasks.append((f"induction {depth}", *_solve(proof, original, "-i", "-t", depth)))
+        tasks.append((f"induction {depth}", *_step(proof, original)))
     tasks.append((f"covers {proof.cover}", *_solve(proof, covers, "-c", "-t", str(proof.cover))))
     verdicts = [Verdict(proof.name, task, good, "" if good else log) for task, good, log in tasks]
     for i, model in enumerate(mutated):
         passes, log = _solve(proof, model, "-t", depth)
         # What shows only after more clocks breaks the induction, mostly sooner than a run finds it.
         if passes and not proof.bounded:
-            passes, log = _solve(proof, model, "-i", "-t", depth)
+            passes, log = _step(proof, model)
         if passes:
             passes, log = _solve(proof, model, "-t", str(max(proof.depth, proof.cover)))
         verdicts.append(Verdict(proof.name, f"mutant {i} fails", not passes, log if passes else ""))

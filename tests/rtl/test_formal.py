@@ -35,6 +35,14 @@ def test_a_mutant_that_changes_nothing_is_told() -> None:
     assert [verdict.good for verdict in run(harmless)] == [True, True, True, False]
 
 
+@pytest.mark.sampled(3)
+def test_an_induction_step_may_be_asked_for_each_assertion() -> None:
+    proof = dataclasses.replace(PROOFS["skid_buffer"], one_by_one=True, mutants=())
+    assert all(verdict.good for verdict in run(proof))
+    _, step, _ = run(dataclasses.replace(proof, depth=1))  # an assertion speaks of the clock before
+    assert not step.good and "does not follow" in step.log
+
+
 def test_covers_are_looked_for_in_a_model_of_their_own_parameters() -> None:
     narrow = dataclasses.replace(PROOFS["skid_buffer"], cover_parameters={"WIDTH": 8}, mutants=())
     proof, covers = models(narrow)
