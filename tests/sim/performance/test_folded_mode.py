@@ -73,6 +73,23 @@ def test_hosts_of_several_kinds_each_have_some_that_stand_for_them(kind: str, rn
     assert fewer
 
 
+def test_a_host_or_a_rack_that_differs_in_one_thing_stands_for_itself() -> None:
+    alone = Cluster(rack_spine(racks=[["a", "b", "c", "d", "e"]], spines=0))
+    assert sorted(fold("allreduce", alone).hosts) == ["a", "e"]
+    hosts = alone.topology.hosts
+    for differs in (
+        replace(alone, node=replace(alone.node, straggle=Straggle(slow={"c": 1.5}))),
+        replace(alone, nodes={"c": replace(alone.node, flops=1e12)}),
+        replace(alone, topology=replace(alone.topology, hosts=hosts | {"c": replace(hosts["c"], rate=5 * 10**9)})),
+    ):
+        assert sorted(fold("allreduce", differs).hosts) == ["a", "c", "e"], differs
+    racks = Cluster(rack_spine(racks=[[f"r{k}a", f"r{k}b"] for k in range(5)], spines=1))
+    assert sorted(fold("allreduce", racks).hosts) == ["r0a", "r0b", "r4a", "r4b"]
+    links = [replace(link, rate=5 * 10**9 if at == 2 else link.rate) for at, link in enumerate(racks.topology.links)]
+    slow = fold("allreduce", replace(racks, topology=replace(racks.topology, links=tuple(links))))
+    assert sorted(slow.hosts) == ["r0a", "r0b", "r2a", "r2b", "r4a", "r4b"]
+
+
 def test_two_kinds_of_thousands_need_a_few_hosts() -> None:
     racks = [[f"r{k}h{at}" for at in range(32)] for k in range(64)]
     cluster = Cluster(rack_spine(racks=racks, spines=1))
