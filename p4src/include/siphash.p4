@@ -11,30 +11,29 @@ struct sip_t {
     bit<64> v3;
 }
 
-control SipRound(inout sip_t s) {
-    apply {
-        s.v0 = s.v0 + s.v1;
-        s.v1 = ROTATED(s.v1, 13) ^ s.v0;
-        s.v0 = ROTATED(s.v0, 32);
-        s.v2 = s.v2 + s.v3;
-        s.v3 = ROTATED(s.v3, 16) ^ s.v2;
-        s.v0 = s.v0 + s.v3;
-        s.v3 = ROTATED(s.v3, 21) ^ s.v0;
-        s.v2 = s.v2 + s.v1;
-        s.v1 = ROTATED(s.v1, 17) ^ s.v2;
-        s.v2 = ROTATED(s.v2, 32);
+// A round, as an action: p4c writes expressions into expressions, but not across an action's call; without one it never ends.
+#define SIP_ROUND(s) \
+    action round() { \
+        s.v0 = s.v0 + s.v1; \
+        s.v1 = ROTATED(s.v1, 13) ^ s.v0; \
+        s.v0 = ROTATED(s.v0, 32); \
+        s.v2 = s.v2 + s.v3; \
+        s.v3 = ROTATED(s.v3, 16) ^ s.v2; \
+        s.v0 = s.v0 + s.v3; \
+        s.v3 = ROTATED(s.v3, 21) ^ s.v0; \
+        s.v2 = s.v2 + s.v1; \
+        s.v1 = ROTATED(s.v1, 17) ^ s.v2; \
+        s.v2 = ROTATED(s.v2, 32); \
     }
-}
 
 // One word of the message.
 control SipWord(in bit<64> word, inout sip_t s) {
-    SipRound() first;
-    SipRound() second;
+    SIP_ROUND(s)
 
     apply {
         s.v3 = s.v3 ^ word;
-        first.apply(s);
-        second.apply(s);
+        round();
+        round();
         s.v0 = s.v0 ^ word;
     }
 }
@@ -49,17 +48,14 @@ control SipBegin(in bit<64> k0, in bit<64> k1, out sip_t s) {
 }
 
 control SipEnd(inout sip_t s, out bit<64> hash) {
-    SipRound() first;
-    SipRound() second;
-    SipRound() third;
-    SipRound() fourth;
+    SIP_ROUND(s)
 
     apply {
         s.v2 = s.v2 ^ 64w0xff;
-        first.apply(s);
-        second.apply(s);
-        third.apply(s);
-        fourth.apply(s);
+        round();
+        round();
+        round();
+        round();
         hash = s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
     }
 }
