@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from catchment.controlplane.topology import star
 from catchment.rtl.generated import sync_regs
+from catchment.rtl.harness.sync_ring import LANES
+from catchment.sim.cosim import ring_and_switch
 from catchment.sim.cosim.errors import CosimError
-from catchment.sim.cosim.machine import LUWU, Kind, Machine
+from catchment.sim.cosim.machine import LUWU, Kind, Machine, Transfer, UnderWay
 from catchment.sim.cosim.models import RingModel
 from catchment.sim.cosim.ring_and_switch import Comparison, compare, rows
 
@@ -26,6 +30,29 @@ def test_ring_and_switch_make_the_same_bits_on_one_clock(devices: int, rng: rand
     assert found.ring > found.ring_formula
     assert found.switch > found.switch_formula
     assert found.ring_formula == 2 * (devices - 1) / devices * entries  # a flit in each clock
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["ring", "switch"])
+def test_a_sum_that_is_not_numpys_is_told(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One lane of one device is wrong when all is done, in the ring's memory or in what the switch sent."""
+    finish, lanes = Machine.finish, ring_and_switch._lanes
+
+    def damaged(machine: Machine, transfers: Iterable[UnderWay]) -> None:
+        finish(machine, transfers)
+        machine.memory("m1").memory[3, 5] ^= 1
+
+    def wrong(pull: Transfer) -> NDArray[np.int32]:
+        found = lanes(pull).copy()
+        found[3 * LANES + 5] ^= 1
+        return found
+
+    if way == "ring":
+        monkeypatch.setattr(Machine, "finish", damaged)
+    else:
+        monkeypatch.setattr(ring_and_switch, "_lanes", wrong)
+    with pytest.raises(CosimError, match=f"^{way}: device {int(way == 'ring')}, entry 3 is not numpy's sum"):
+        compare(2, 64)
 
 
 def test_both_ways_are_compared_by_what_they_send_and_take() -> None:
