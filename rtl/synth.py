@@ -93,14 +93,15 @@ def measured(target: Target) -> Area | None:
 
 
 def _result_path(target: Target) -> Path:
-    files = _sources(target)
-    digest = hashlib.sha256(_script(target, files, BUILD).encode())
+    files = needed(target)
+    digest = hashlib.sha256(mapping(target, files, f"write_json {BUILD.relative_to(ROOT)}").encode())
     for path in (*HEADERS, *files, Path(__file__).with_name("netlist.py")):
         digest.update(path.read_bytes())
     return BUILD / f"{target.top}-{digest.hexdigest()[:16]}.json"
 
 
-def _sources(target: Target) -> list[Path]:
+def needed(target: Target) -> list[Path]:
+    """The files that Yosys must be given."""
     return [*closure(target.top, extra=(RTL / "vendor",))]
 
 
@@ -131,8 +132,8 @@ def _netlists(target: Target, result: Path) -> tuple[dict[str, Any], dict[str, A
     """What Yosys makes of the target, and of its parts as they are without parameters."""
     BUILD.mkdir(parents=True, exist_ok=True)
     netlist, plain, instances = (result.with_suffix(f".{os.getpid()}.{kind}") for kind in ("netlist", "plain", "sv"))
-    files = _sources(target)
-    script = _script(target, files, netlist)
+    files = needed(target)
+    script = mapping(target, files, f"write_json {netlist.relative_to(ROOT)}")
     if target.parts:
         instances.write_text(f"module plain; {' '.join(f'{part} a_{part} ();' for part in target.parts)} endmodule\n")
         read = _read(target, [*files, instances], "plain")
@@ -182,8 +183,11 @@ def _read(target: Target, files: Sequence[Path], top: str) -> str:
     return f"read_slang -j 1 -DSYNTHESIS=1 {includes} {parameters} {sources} {parts}--top {top}"
 
 
-def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:
-    """synth_xilinx but for its mapping to LUTs, which takes two LUT2 rather than one LUT6; here each LUT counts one."""
+def mapping(target: Target, files: Sequence[Path], write: str) -> str:
+    """synth_xilinx but for its mapping to LUTs, which takes two LUT2 rather than one LUT6; here each LUT counts one.
+
+    `write` is what Yosys does with the netlist.
+    """
     synth = f"synth_xilinx -family xcup -uram -flatten -noiopad -noclkbuf -top {target.top}"
     return "; ".join(
         (
@@ -197,7 +201,7 @@ def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:
             "xilinx_dffopt",
             "opt_lut_ins -tech xilinx",
             f"{synth} -run finalize:edif",
-            f"write_json {netlist.relative_to(ROOT)}",
+            write,
         )
     )
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,7 +22,9 @@ _CPP_FLAGS = " ".join(("-fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for f
 # A failed assertion must not end the process: Verilator's run-time sees the header first, the other is in each build.
 _FAILURES = (ROOT / "rtl" / "harness" / "failures.hpp", ROOT / "rtl" / "harness" / "failures.cpp")
 # The wheel's makefile does not know how to have a precompiled header used.  What runs once is not optimized.
-_MAKE_FLAGS = f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_GLOBAL='-O2 -include {_FAILURES[0]}' OPT_SLOW=-O0"
+_MAKE_FLAGS = f"CFG_CXXFLAGS_PCH_I=-include OPT_GLOBAL='-O2 -include {_FAILURES[0]}' OPT_SLOW=-O0 OPT_FAST="
+# A netlist has a variable a bit: to optimize its code takes longer than to run it.
+_LEVEL, _LEVEL_INSTEAD = "-O1", "-O0"
 _CPP_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -55,6 +57,7 @@ def run_verilator(arguments: list[str | Path]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="replace",  # it shows parts of names that are not UTF-8
         check=False,
         env={**os.environ, **cache},
     )
@@ -99,19 +102,34 @@ def _cpp_headers(bench: Path) -> set[Path]:
     return found
 
 
-def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
+def library_path(
+    top: str,
+    bench: Path,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    waves: bool = False,
+    instead: Sequence[Path] = (),
+) -> Path:
     """The path at which `build` keeps its product: by content, so that a file there is what it would make."""
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
-    for path in (*HEADERS, *_FAILURES, *closure(top), bench, *sorted(_cpp_headers(bench))):
+    for path in (*HEADERS, *_FAILURES, *(instead or closure(top)), bench, *sorted(_cpp_headers(bench))):
         digest.update(path.read_bytes())
     return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
 
 
-def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
+def build(
+    top: str,
+    bench: Path,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    waves: bool = False,
+    instead: Sequence[Path] = (),
+) -> Path:
     """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
 
-    With `waves` the bench can write FST files; it runs slower even when it does not.
+    With `waves` the bench can write FST files; it runs slower even when it does not. The files of `instead` take the
+    place of what `top` is made of, and have no parameters.
 
     The bench includes rtl/harness/top.hpp, headers of its own folder, those of common/, and others by their path from
     the repository. `catchment.rtl.harness.library.load` builds, and loads what was built.
@@ -119,7 +137,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
     Raises:
         RtlError: with the tool's complaint.
     """
-    library = library_path(top, bench, parameters, waves=waves)
+    library = library_path(top, bench, parameters, waves=waves, instead=instead)
     if library.is_file():
         return library
     folder = library.parent
@@ -127,11 +145,13 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the same
         if not library.is_file():
-            _compile(top, bench, folder, parameters or {}, waves=waves)
+            _compile(top, bench, folder, parameters or {}, waves=waves, instead=instead)
     return library
 
 
-def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int], *, waves: bool) -> None:
+def _compile(
+    top: str, bench: Path, folder: Path, parameters: Mapping[str, int], *, waves: bool, instead: Sequence[Path]
+) -> None:
     """Make `folder` with the shared object in it, whole or not at all."""
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     work.mkdir(exist_ok=True)
@@ -140,10 +160,11 @@ def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int],
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
             "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
             *(["--trace-fst"] if waves else []),
-            "-MAKEFLAGS", _MAKE_FLAGS, "--Mdir", work, "--prefix", "Model",
+            "-MAKEFLAGS", f"{_MAKE_FLAGS}{_LEVEL_INSTEAD if instead else _LEVEL}", "--Mdir", work, "--prefix", "Model",
             "-o", f"{bench.stem}.so",
             *(f"-G{name}={value}" for name, value in parameters.items()),
-            *sources(top), _FAILURES[1], bench.resolve(),
+            *(["--no-timing", LINT_RULES, *instead, "--top", top] if instead else sources(top)),
+            _FAILURES[1], bench.resolve(),
         ]
     )  # fmt: skip
     work.rename(folder)

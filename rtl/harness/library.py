@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +50,17 @@ class RtlLibrary(ctypes.CDLL):
         return result
 
 
-def load(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> RtlLibrary:
+def load(
+    top: str,
+    bench: Path,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    waves: bool = False,
+    instead: Sequence[Path] = (),
+) -> RtlLibrary:
     """Build the module `top` with a C++ bench, as `catchment.rtl.verilate.build` does, and load it.
 
     Raises:
         RtlError: it cannot be built.
     """
-    return RtlLibrary(build(top, bench, parameters, waves=waves))
+    return RtlLibrary(build(top, bench, parameters, waves=waves, instead=instead))

@@ -37,8 +37,8 @@ NO_GAPS = Gaps()
 
 
 @cache
-def _library(top: str, bench: str, parameters: tuple[tuple[str, int], ...]) -> RtlLibrary:
-    return load(top, Path(__file__).with_name(bench), dict(parameters))
+def _library(top: str, bench: str, parameters: tuple[tuple[str, int], ...], instead: tuple[Path, ...]) -> RtlLibrary:
+    return load(top, Path(__file__).with_name(bench), dict(parameters), instead=instead)
 
 
 def beats_of(message: bytes, user: int) -> Beats:
@@ -82,9 +82,13 @@ def run(
     gaps: Gaps,
     seed: int,
     parameters: Mapping[str, int] = {},
+    instead: tuple[Path, ...] = (),
 ) -> tuple[Beats, int]:
-    """The beats that come out (at most `room`), and the clocks until the last one."""
-    library = _library(top, bench, tuple(sorted(parameters.items())))
+    """The beats that come out (at most `room`), and the clocks until the last one.
+
+    `instead` takes the place of the module's sources.
+    """
+    library = _library(top, bench, tuple(sorted(parameters.items())), instead)
     out = np.zeros(room, BEAT)
     outcome = _Outcome()
     into = np.ascontiguousarray(beats)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from beats import BEAT_BYTES, Beats, Gaps, run
 from numpy.typing import NDArray
@@ -24,7 +26,9 @@ def how(dtype: DataType, exponent: int, workers: int, *, packed: bool = False) -
     return shape[0] << 20 | shape[1] << 19 | dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
 
 
-def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1) -> tuple[Beats, int]:
+def to_int(  # noqa: PLR0917
+    beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1, instead: tuple[Path, ...] = ()
+) -> tuple[Beats, int]:
     return run(
         "float_to_int",
         "format_bench.cpp",
@@ -34,10 +38,13 @@ def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1
         gaps=gaps,
         seed=seed,
         parameters={"STAGES": stages, "HALVES": halves},
+        instead=instead,
     )
 
 
-def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1) -> tuple[Beats, int]:
+def to_float(  # noqa: PLR0917
+    beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1, instead: tuple[Path, ...] = ()
+) -> tuple[Beats, int]:
     return run(
         "int_to_float",
         "format_bench.cpp",
@@ -47,6 +54,7 @@ def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int =
         gaps=gaps,
         seed=seed,
         parameters={"STAGES": stages, "HALVES": halves},
+        instead=instead,
     )
 
 

