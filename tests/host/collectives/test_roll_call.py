@@ -58,3 +58,14 @@ def test_a_switch_that_is_not_run_makes_no_rank_missing(rng: random.Random) -> N
     assert roll_call.missing(1000 * MS, late * MS) is None, "a silence of three quarters of the time tells nothing"
     waits(roll_call, {rank: range(late, late + 1) for rank in ranks})
     assert roll_call.missing(1000 * MS, (late + 1) * MS) == GONE_BIT, "the switch is run again"
+
+
+def test_a_rank_is_judged_by_when_the_switch_last_carried_words(rng: random.Random) -> None:
+    """All have come, and the switch stands still after a second; who fell silent before is missing, nobody else."""
+    stops = 2000 + rng.randrange(20)
+    calls = {rank: range(1000 + rng.randrange(20), stops, 20) for rank in range(RANKS)}
+    for times, missing in ((calls, 0), (calls | {GONE: range(1000, 1300, 20)}, GONE_BIT)):
+        roll_call = _machines.RollCall(RANKS, OWN)
+        waits(roll_call, times)
+        for now in range(stops, 3000, 100):
+            assert roll_call.missing(1000 * MS, now * MS) == missing, now
