@@ -9,8 +9,8 @@ from __future__ import annotations
 from catchment.wire.emit.layout import BANNER
 from catchment.wire.frame import Frame
 
-_FEW = 32
-"""Workers of a job that does not pay for the others' heartbeats."""
+_TOGETHER = 8
+"""A job pays for the heartbeats of its workers up to the next multiple of so many."""
 
 
 def lanes_p4(count: int, lane_bits: int) -> str:
@@ -57,19 +57,15 @@ def workers_p4(count: int) -> str:
     def guarded(index: int, line: str) -> list[str]:
         return [f"#if MAX_WORKERS > {index}", line, "#endif"] if index else [line]
 
+    def group(first: int) -> list[str]:
+        """A few workers, and with them all after these, are passed by where the job has none of them."""
+        more = [f"#if MAX_WORKERS > {first}", f"        if ((hb.members >> {first}) != 0) {{"] if first else []
+        workers = range(first, min(first + _TOGETHER, count))
+        return more + [line for i in workers for line in guarded(i, f"        worker{i}.apply({1 << i:#x}, hb);")]
+
     instances = [line for i in range(count) for line in guarded(i, f"    WorkerHeartbeat() worker{i};")]
-    few, more = (
-        [line for i in part for line in guarded(i, f"        worker{i}.apply({1 << i:#x}, hb);")]
-        for part in (range(min(count, _FEW)), range(_FEW, count))
-    )
-    if more:
-        more = [
-            f"#if MAX_WORKERS > {_FEW}",
-            f"        if ((hb.members >> {_FEW}) != 0) {{",
-            *more,
-            "        }",
-            "#endif",
-        ]
+    groups = range(0, count, _TOGETHER)
+    applied = [line for first in groups for line in group(first)] + ["        }", "#endif"] * (len(groups) - 1)
     lines = [
         f"// {BANNER}",
         "// Needs `heartbeat_t` (p4src/include/types.p4) and `WorkerHeartbeat` (p4src/include/heartbeat.p4).",
@@ -80,8 +76,7 @@ def workers_p4(count: int) -> str:
         "control Heartbeats(inout heartbeat_t hb) {",
         *instances,
         "    apply {",
-        *few,
-        *more,
+        *applied,
         "    }",
         "}",
         "",

@@ -8,7 +8,8 @@ control WorkerHeartbeat(in worker_bits_t worker, inout heartbeat_t hb) {
 
     apply {
         bit<80> held;
-        if ((hb.members & worker) != 0) {
+        // Once a member has not spoken there is no minimum, and the others are not looked at.
+        if ((hb.members & worker) != 0 && (hb.complete == 1 || hb.sender == worker)) {
             heartbeat.read(held, hb.index);
             if (hb.sender == worker) {
                 if (held[79:64] != hb.gen) {

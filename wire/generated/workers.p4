@@ -219,6 +219,8 @@ control Heartbeats(inout heartbeat_t hb) {
         worker7.apply(0x80, hb);
 #endif
 #if MAX_WORKERS > 8
+        if ((hb.members >> 8) != 0) {
+#if MAX_WORKERS > 8
         worker8.apply(0x100, hb);
 #endif
 #if MAX_WORKERS > 9
@@ -243,6 +245,8 @@ control Heartbeats(inout heartbeat_t hb) {
         worker15.apply(0x8000, hb);
 #endif
 #if MAX_WORKERS > 16
+        if ((hb.members >> 16) != 0) {
+#if MAX_WORKERS > 16
         worker16.apply(0x10000, hb);
 #endif
 #if MAX_WORKERS > 17
@@ -266,6 +270,8 @@ control Heartbeats(inout heartbeat_t hb) {
 #if MAX_WORKERS > 23
         worker23.apply(0x800000, hb);
 #endif
+#if MAX_WORKERS > 24
+        if ((hb.members >> 24) != 0) {
 #if MAX_WORKERS > 24
         worker24.apply(0x1000000, hb);
 #endif
@@ -317,6 +323,8 @@ control Heartbeats(inout heartbeat_t hb) {
         worker39.apply(0x8000000000, hb);
 #endif
 #if MAX_WORKERS > 40
+        if ((hb.members >> 40) != 0) {
+#if MAX_WORKERS > 40
         worker40.apply(0x10000000000, hb);
 #endif
 #if MAX_WORKERS > 41
@@ -340,6 +348,8 @@ control Heartbeats(inout heartbeat_t hb) {
 #if MAX_WORKERS > 47
         worker47.apply(0x800000000000, hb);
 #endif
+#if MAX_WORKERS > 48
+        if ((hb.members >> 48) != 0) {
 #if MAX_WORKERS > 48
         worker48.apply(0x1000000000000, hb);
 #endif
@@ -365,6 +375,8 @@ control Heartbeats(inout heartbeat_t hb) {
         worker55.apply(0x80000000000000, hb);
 #endif
 #if MAX_WORKERS > 56
+        if ((hb.members >> 56) != 0) {
+#if MAX_WORKERS > 56
         worker56.apply(0x100000000000000, hb);
 #endif
 #if MAX_WORKERS > 57
@@ -387,6 +399,18 @@ control Heartbeats(inout heartbeat_t hb) {
 #endif
 #if MAX_WORKERS > 63
         worker63.apply(0x8000000000000000, hb);
+#endif
+        }
+#endif
+        }
+#endif
+        }
+#endif
+        }
+#endif
+        }
+#endif
+        }
 #endif
         }
 #endif
