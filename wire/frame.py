@@ -87,6 +87,7 @@ class Frame:
     version: int
     tagged_version: int
     tag_bytes: int
+    key_frames: int
     udp_port: int
     udp_ports: int
     beat_bits: int

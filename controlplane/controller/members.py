@@ -128,6 +128,24 @@ class Members:
         # Whoever says so may end meanwhile; the generations are replaced all the same.
         await asyncio.shield(self._under_way(self._lose(watch, text)))
 
+    async def renew_keys(self, watch: JobWatch, seat: Seat, epoch: int) -> None:
+        """A member's keys are half used up: the job gets others, in new generations, before they serve for no more.
+
+        Nothing happens when the epoch is over: another member has asked before, or somebody was lost.
+
+        Raises:
+            ControllerError: the job's frames carry no tags. ControlPlaneError: no generation is left.
+        """
+        async with watch.lock:
+            name = watch.record.group.name
+            if not any(plan.tags for plan in watch.record.group.plans):
+                raise ControllerError(f"job {name} has no keys to renew: its frames carry no tags")
+            if watch.removed or epoch != watch.record.epoch:
+                return
+            await self._controller.renew(watch, f"{seat.host} has used half of what its keys serve for")
+            await self._store(watch)
+        watch.announce()
+
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member reports a stall: say which members or switches are missing, and tell all members."""
         verdict = await self._judge(watch)

@@ -32,7 +32,9 @@ _log = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 1 << 18
 _MAX_CALLS = 4096
 _MAX_TEXT = 256
-_DEEDS = frozenset({"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Split", "Leave", "GiveUp"})
+_DEEDS = frozenset(
+    {"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Split", "Leave", "GiveUp", "RenewKeys"}
+)
 _MAX_STALLS = 16
 _MAX_SPLITS = 256
 _MAX_WAIT_SECONDS = 600.0
@@ -263,6 +265,13 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         watch, seat = self._members.find(_short(request.session, "the session"))
         require_host(context, seat.host)
         await self._members.give_up(watch, seat, _short(request.cause, "the cause"))
+        return pb.Empty()
+
+    @_answers
+    async def RenewKeys(self, request: Any, context: Any) -> Any:  # noqa: N802
+        watch, seat = self._members.find(_short(request.session, "the session"))
+        require_host(context, seat.host)
+        await self._members.renew_keys(watch, seat, request.epoch)
         return pb.Empty()
 
 

@@ -54,6 +54,8 @@ class Communicator:
         absent: seconds that the switch may be gone (shared memory), or answer nothing (UDP), while operations are
             pending; give more where it may be started again. None: as long as their timeout.
         switch_name: of the switch, for messages.
+        place: worker index that frames say, as the switch's table `tags` has it, where that is not the rank: on a host
+            that several ranks share, the host's in the job.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -74,6 +76,7 @@ class Communicator:
         spin: float = 200e-6,
         absent: float | None = ABSENT,
         switch_name: str = "",
+        place: int | None = None,
     ) -> None:
         config = config_of(
             stream,
@@ -84,6 +87,7 @@ class Communicator:
             timing=Timing(timeout, spin, absent),
             window=window,
             switch_name=switch_name,
+            place=place,
         )
         reason = ctypes.create_string_buffer(REASON_BYTES)
         handle = library().catchment_group_open(ctypes.byref(config), reason, len(reason))
@@ -122,6 +126,7 @@ class Communicator:
             rank=description["wid"],
             announced=description.get("port", ""),
             switch_name=description.get("switch_name", ""),
+            place=description.get("place"),
             **{"local": tuple(description["local"]), "switch": tuple(description["switch"]), **options},
         )
 

@@ -37,6 +37,8 @@ class Config(ctypes.Structure):
         ("way", ctypes.c_int32),
         ("packed", ctypes.c_int32),
         ("key", ctypes.c_char_p),
+        ("key_frames", ctypes.c_uint64),
+        ("place", ctypes.c_uint32),
     )
 
 

@@ -39,8 +39,11 @@ def config_of(
     window: int | None,
     switch_name: str = "",
     way: int = 0,
+    place: int | None = None,
 ) -> Config:
     """The C library's configuration of a rank; `path` is its shared-memory port, None for UDP; `way` is of WAYS.
+
+    `place`: as for `Communicator`.
 
     Raises:
         CollectiveError: kind ``argument``.
@@ -81,6 +84,8 @@ def config_of(
         way=way,
         packed=stream.packed,
         key=bytes.fromhex(stream.key) or None,
+        key_frames=stream.key_frames,
+        place=0 if place is None else place + 1,
     )
 
 

@@ -35,6 +35,11 @@ class Endpoints(Mapping[str, Endpoint]):
         """Streams of any endpoint that stand still, as Endpoint.stalled has them."""
         return tuple(stall for endpoint in self._opened.values() for stall in endpoint.stalled())
 
+    @property
+    def wants_keys(self) -> bool:
+        """Whether any of them wants keys, as Endpoint.wants_keys has it."""
+        return any(endpoint.wants_keys for endpoint in self._opened.values())
+
     def close(self, linger: float = 1.0) -> None:
         """Close all of them, as Endpoint.close does."""
         for endpoint in self._opened.values():

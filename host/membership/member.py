@@ -43,7 +43,8 @@ class Membership:
 
     Beats are sent for as long as the process lives. When the controller replaces the job's generations (somebody was
     lost, or came back), the endpoint is closed: what is pending on it fails, `superseded` is true, and `endpoint` makes
-    the next one (`reducer` in a job of kind slots). Whoever trains then goes back to the last state that all have.
+    the next one (`reducer` in a job of kind slots). Whoever trains then goes back to the last state that all have. An
+    endpoint that has used half of what its keys serve for (`Stream.key_frames`) makes the member ask for such a change.
     """
 
     def __init__(self, channel: Any, reply: Any) -> None:
@@ -53,6 +54,7 @@ class Membership:
         self._interval: float = reply.interval
         self._description = Description.of(reply.description, reply.epoch)
         self._working = 0
+        self._asked = 0
         self._splits: Counter[tuple[int, ...]] = Counter()
         self._complete = False
         self._trouble = ""
@@ -357,10 +359,15 @@ class Membership:
 
     def _watch(self) -> None:
         while not self._stop.wait(_STALL_CHECK_SECONDS):
-            part = self._part
-            if not isinstance(part, Endpoint | Endpoints | AllReducer) or self._working != self._description.epoch:
+            epoch, part = self._working, self._part  # in this order: a part is never of an epoch before the one read
+            if not isinstance(part, Endpoint | Endpoints | AllReducer) or epoch != self._description.epoch:
                 continue
             with contextlib.suppress(grpc.RpcError, EndpointError):
+                if self._asked != epoch and part.wants_keys:
+                    request = pb.RenewKeysRequest(session=self._session, epoch=epoch)
+                    self._stub.RenewKeys(request, timeout=_CALL_SECONDS)
+                    self._asked = epoch
+                    continue
                 stalls = [
                     pb.Stall(stream=s.stream, seconds=s.seconds, seq=s.seq, cause=s.cause) for s in part.stalled()
                 ]

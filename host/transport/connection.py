@@ -46,6 +46,7 @@ class Connection(Generic[_Native]):
     """A member that is connected; use `with` or `close` to end it."""
 
     _native: _Native
+    _key_frames: int | None = None
 
     @property
     def local(self) -> Address:
@@ -63,6 +64,11 @@ class Connection(Generic[_Native]):
         all-reduces.
         """
         return self._native.stats()
+
+    @property
+    def wants_keys(self) -> bool:
+        """Whether half of the frames have been sent that the key of its stream serves for; False without a key."""
+        return self._key_frames is not None and 2 * int(self._native.stats()["numbers_used"]) >= self._key_frames
 
     def close(self, linger: float = _LINGER) -> None:
         """Fail what is pending and stop, `linger` seconds later at most.

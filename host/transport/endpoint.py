@@ -48,6 +48,7 @@ class Endpoint(Connection["_native.Endpoint"]):
         self._push_bytes = role == "root"
         self._pull_bytes = role == "worker"
         self._packed = role != "root" and any(s.packed for n, s in streams.items() if n != "parameters")
+        self._key_frames = min((s.key_frames for s in streams.values() if s.key), default=None)
         config = {
             "role": role,
             "streams": {name: asdict(stream) for name, stream in streams.items()},

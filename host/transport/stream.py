@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from catchment.host.errors import EndpointError
-from catchment.wire.generated.constants import DEFAULT_LANES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
+from catchment.wire.generated.constants import DEFAULT_LANES, KEY_FRAMES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
 
 _MAX_SLOTS = 1 << 20
 
@@ -27,6 +27,9 @@ class Stream:
         key: 32 hexadecimal digits, a secret of the stream's members and switches: every frame then ends with a tag
             under it, and what arrives without the right one is counted (reject ``tag``) and not looked at. Empty: no
             tags. All streams of an endpoint have one or none has.
+        key_frames: sequence numbers that the key serves for. What would take more is refused (kind ``spent``): a frame
+            that somebody has recorded compares as older than all that come up to there. A member under a controller
+            asks for new keys when half of them are used.
 
     Raises:
         EndpointError: kind ``argument``, for a value outside its range.
@@ -40,12 +43,14 @@ class Stream:
     param_bytes: int = 1408
     packed: bool = False
     key: str = field(default="", repr=False)
+    key_frames: int = KEY_FRAMES
 
     def __post_init__(self) -> None:
         _check("gen", self.gen, 1, 0xFFFF)
         _check("workers", self.workers, 1, MAX_WORKERS)
         _check("slots", self.slots, 1, _MAX_SLOTS)
         _check("base_seq", self.base_seq, 0, 0xFFFF_FFFF)
+        _check("key_frames", self.key_frames, 1, KEY_FRAMES)
         _check("param_bytes", self.param_bytes, 1, MAX_PARAM_BYTES)
         if not isinstance(self.packed, bool):
             raise EndpointError(f"Stream.packed is {self.packed!r}", kind="argument", hint="give True or False")

@@ -109,6 +109,7 @@ CASES: tuple[Case, ...] = (
     _ring("ring rail, a connection breaks, ranks go over another rail and come back", True),
     _ring("ring rail, three vectors, two slots, two breaks", True, U=3, T=2, BREAKS=2, VERDICTS=0),
     Case("group of jobs, hosts and the controller crash", "job_group.pml", True),
+    Case("group of jobs, hosts ask for other keys", "job_group.pml", True, {"ASKS": 2, "CRASHES": 0}),
     Case("proxies that keep parts by tensor", "coarse.pml", True),
     Case("proxies with the paper's queues, pushes in one order", "coarse.pml", True, {"QUEUES": 1, "SAME": 1}),
     Case("record of a group of stores, nodes are lost and begin again", "group_record.pml", True),
@@ -178,6 +179,10 @@ CASES: tuple[Case, ...] = (
     Case("mutant: a host is told of its jobs one by one", "job_group.pml", False, {"MUT": 2}),
     Case("mutant: hosts are told before it is stored", "job_group.pml", False, {"MUT": 3}),
     Case("mutant: a lost host comes back with old generations", "job_group.pml", False, {"MUT": 4}),
+    Case(
+        "mutant: only the asking host's jobs are renewed", "job_group.pml", False, {"MUT": 5, "ASKS": 1, "CRASHES": 0}
+    ),
+    Case("mutant: a host that asks goes on where it is", "job_group.pml", False, {"MUT": 6, "ASKS": 1, "CRASHES": 0}),
     Case("mutant: GO before all proxies are ready", "coarse.pml", False, {"MUT": 1}),
     Case("mutant: GOs run in the order in which they come", "coarse.pml", False, {"MUT": 2}),
     Case("mutant: room for one part of a client", "coarse.pml", False, {"ROOM": 1}),

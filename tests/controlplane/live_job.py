@@ -20,7 +20,7 @@ from catchment.controlplane.controller import certificates
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.topology import star
-from catchment.host import Endpoint, EndpointError
+from catchment.host import Endpoint, EndpointError, Stream
 from catchment.host.membership import Credentials, Description, Membership, MembershipError
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import embedded_command, start_switch
@@ -40,6 +40,7 @@ class LiveMember:
     Attributes:
         rounds: messages that it exchanged whole.
         wrong: what differed from what was pushed.
+        errors: of its endpoints.
         membership: its place in the job.
         endpoint: the latest.
     """
@@ -47,6 +48,7 @@ class LiveMember:
     def __init__(self, live: LiveJob, host: str, token: str) -> None:
         self.rounds = 0
         self.wrong: list[str] = []
+        self.errors: list[EndpointError | TimeoutError] = []
         self.membership = Membership.join(
             controller=live.controller.address,
             job=JOB,
@@ -77,7 +79,8 @@ class LiveMember:
             try:
                 self.endpoint = self.membership.take(self._open)
                 self._exchange(self.endpoint)
-            except (EndpointError, TimeoutError):
+            except (EndpointError, TimeoutError) as error:
+                self.errors.append(error)
                 with suppress(MembershipError):
                     self.membership.superseded(0.5)
             except MembershipError:
@@ -89,9 +92,15 @@ class LiveMember:
             "switch": description.switch,
             "port": f"shm:{self._live.folder / self._host}",
             "timeout": _TIMEOUT,
-            **description.streams,
+            **self._streams(description),
         }
         return Endpoint.root(**where) if description.role == "root" else Endpoint.worker(wid=description.wid, **where)
+
+    def _streams(self, description: Description) -> dict[str, Stream]:
+        """The job's streams; with keys that serve for fewer frames where the job says so."""
+        most = self._live.key_frames
+        streams = dict(description.streams)
+        return {name: replace(one, key_frames=most) for name, one in streams.items()} if most else streams
 
     def _exchange(self, endpoint: Endpoint) -> None:
         message = 0
@@ -136,6 +145,7 @@ class LiveJob:
         seed: of the values.
         timing: of the controller.
         tls: the switch's P4Runtime server is at a TCP port, with mutual TLS, and not at a Unix socket.
+        key_frames: frames carry tags, and a key serves for so many; 0 without tags.
 
     Attributes:
         address: of the switch's P4Runtime server.
@@ -147,12 +157,14 @@ class LiveJob:
         prometheus: port at which the controller answers it.
     """
 
-    def __init__(self, seed: int, timing: Timing = PATIENT, *, tls: bool = False) -> None:
+    def __init__(self, seed: int, timing: Timing = PATIENT, *, tls: bool = False, key_frames: int = 0) -> None:
         self.seed = seed
         self._tls = tls
         self.topology = star(
-            [*WORKERS, ROOT_HOST, OUTSIDER], program=ROOT / "p4src" / "luwu.p4", name="live", lanes=64, slots=256
-        )
+            [*WORKERS, ROOT_HOST, OUTSIDER], program=ROOT / "p4src" / "luwu.p4", name="live", lanes=64, slots=256,
+            tags=bool(key_frames),
+        )  # fmt: skip
+        self.key_frames = key_frames
         self._timing = timing
         self._exits = ExitStack()
         self.members: dict[str, LiveMember] = {}
@@ -180,7 +192,9 @@ class LiveJob:
             exits.enter_context(self.controller)
             self.until_up()
             with self.controller.operator() as operator:
-                self.token = operator.create(JobRequest(JOB, "luwu", WORKERS, ROOT_HOST, 16)).token
+                self.token = operator.create(
+                    JobRequest(JOB, "luwu", WORKERS, ROOT_HOST, 16, tags=bool(self.key_frames))
+                ).token
             for host in (*WORKERS, ROOT_HOST):
                 self.members[host] = member = LiveMember(self, host, self.token)
                 exits.callback(member.end)

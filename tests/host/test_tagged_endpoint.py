@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cluster import LOCAL, PATIENCE
 
-from catchment.host import AllReducer, Endpoint, EndpointError, Stream
+from catchment.host import Endpoint, EndpointError, Stream
 from catchment.host.collectives import CollectiveError, Communicator
 from catchment.host.collectives.opening import WAYS, Timing, config_of
 from catchment.sim.golden import tags
@@ -86,6 +86,38 @@ def test_forged_sums_of_a_rank_are_counted_and_change_nothing(rng: random.Random
     np.testing.assert_array_equal(result, values)
 
 
+def test_an_endpoint_refuses_what_its_key_does_not_serve_for(rng: random.Random) -> None:
+    """Eight frames go, the ninth is refused by name before a part of its message is sent; half of them is told."""
+    short = replace(STREAM, key_frames=8)
+    values = np.array([rng.randrange(-(1 << 31), 1 << 31) for _ in range(32)], np.int32)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
+        switch.bind(("127.0.0.1", 0))
+        switch.settimeout(0.05)
+        with Endpoint.peer(stream=short, wid=0, local=LOCAL, switch=switch.getsockname(), timeout=PATIENCE) as peer:
+            for wants in (False, True):
+                assert peer.wants_keys is wants
+                into = np.zeros_like(values)
+                push, pull = peer.push(values), peer.pull(into)
+                while not (push.done() and pull.done()):
+                    _answer(switch)
+                push.wait(PATIENCE)
+                pull.wait(PATIENCE)
+                np.testing.assert_array_equal(into, values)
+            with pytest.raises(EndpointError, match="catchment job renew") as caught:
+                peer.push(values).wait(PATIENCE)
+            assert caught.value.kind == "spent" and "stream gen 9" in caught.value.stream
+            assert peer.stats()["numbers_used"] == short.key_frames
+
+
+def test_a_stream_without_a_key_has_no_end(rng: random.Random) -> None:
+    with Endpoint.peer(
+        stream=replace(STREAM, key="", key_frames=1), wid=0, local=LOCAL, switch=("127.0.0.1", 9), timeout=PATIENCE
+    ) as peer:
+        peer.push(np.zeros(100, np.int32))
+        assert not peer.wants_keys
+        assert peer.error is None
+
+
 def test_a_key_is_not_shown_and_is_a_key() -> None:
     assert STREAM.key not in repr(STREAM)
     for wrong in ("00", "x" * 32, STREAM.key + "0", b"0" * 32, None):
@@ -97,8 +129,6 @@ def test_a_key_is_not_shown_and_is_a_key() -> None:
 def test_what_has_no_tags_takes_no_key() -> None:
     """A stream with a key never runs without tags."""
     where = {"local": LOCAL, "switch": ("127.0.0.1", 9)}
-    with pytest.raises(EndpointError, match=r"tags in a job on p4sgd\.p4"):
-        AllReducer(stream=STREAM, wid=0, **where)
     with pytest.raises(CollectiveError, match="a ring with tags"):
         config_of(STREAM, rank=0, path=None, timing=Timing(1.0, 0.0, None), window=None, way=WAYS["tcp"], **where)
 

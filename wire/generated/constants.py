@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 VERSION: Final = 1
 TAGGED_VERSION: Final = 2
 TAG_BYTES: Final = 8
+KEY_FRAMES: Final = 2143289344
 UDP_PORT: Final = 51836
 UDP_PORTS: Final = 1024
 HEADER_BYTES: Final = 22

@@ -99,6 +99,11 @@ class ControllerStub:
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.SerializeToString,
                 response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 _registered_method=True)
+        self.RenewKeys = channel.unary_unary(
+                '/catchment.v1.Controller/RenewKeys',
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.RenewKeysRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                _registered_method=True)
 
 
 class ControllerServicer:
@@ -191,6 +196,14 @@ class ControllerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenewKeys(self, request, context):
+        """The keys of the member's job will soon have served for all frames that they may: the job gets new generations with
+        new keys, unless it has them since the member asked.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControllerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -257,6 +270,11 @@ def add_ControllerServicer_to_server(servicer, server):
             'GiveUp': grpc.unary_unary_rpc_method_handler(
                     servicer.GiveUp,
                     request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+            ),
+            'RenewKeys': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewKeys,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.RenewKeysRequest.FromString,
                     response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
     }
@@ -610,6 +628,33 @@ class Controller:
             target,
             '/catchment.v1.Controller/GiveUp',
             catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewKeys(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/catchment.v1.Controller/RenewKeys',
+            catchment_dot_wire_dot_generated_dot_controller__pb2.RenewKeysRequest.SerializeToString,
             catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options,
             channel_credentials,

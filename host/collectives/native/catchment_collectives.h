@@ -96,6 +96,8 @@ typedef struct catchment_group_config {
   int32_t way;             /* catchment_way */
   int32_t packed;          /* 1: the job's stream may have packed lanes; 0: it has 32-bit lanes */
   const uint8_t* key; /* CATCHMENT_KEY_BYTES, under which frames carry tags; NULL: they have none */
+  uint64_t key_frames; /* vectors that the key serves for; 0: as many as it may */
+  uint32_t place; /* 1 + the worker index that frames say, where that is not the rank; 0: it is */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */

@@ -34,7 +34,8 @@ namespace catchment::host {
 struct EngineConfig {
   StreamConfig stream;
   std::uint32_t rank = 0;
-  std::string peer;  // the switch, for messages
+  std::uint32_t place = 0;  // worker index that frames say: on a shared host, the host's own
+  std::string peer;         // the switch, for messages
   Nanos timeout = 0;
   Nanos absent = 0;  // the switch may be gone, or silent, for so long while operations wait; 0:
                      // their timeout
@@ -164,6 +165,9 @@ class Engine {
   // The job acknowledges what this rank has never received, and nothing else.
   bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;
+  // The key serves for no vector more: here as on all ranks, once they have all sums before it.
+  bool is_spent() const { return !config_.stream.serves(schedule_.position() + 1); }
+  CollectiveFailure spent() const;
   std::string question() const;
   // How the switch has been away for longer than it may, if it has.
   std::optional<CollectiveFailure> abandoned(Nanos now);

@@ -43,7 +43,9 @@ EngineConfig engine_of(const catchment_group_config& config) {
                    .lanes = config.lanes,
                    .packed = config.packed != 0,
                    .key = key_of(config)};
+  if (config.key_frames != 0) engine.stream.key_frames = config.key_frames;
   engine.rank = config.rank;
+  engine.place = config.place == 0 ? config.rank : config.place - 1;
   engine.peer = "at " + (config.shm_path != nullptr ? std::string(config.shm_path)
                                                     : peer.host + ":" + std::to_string(peer.port));
   if (config.switch_name != nullptr) engine.peer = config.switch_name + (" " + engine.peer);

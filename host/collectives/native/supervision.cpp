@@ -107,6 +107,17 @@ std::optional<CollectiveFailure> Engine::deserted(Nanos now) const {
       .fatal = true};
 }
 
+CollectiveFailure Engine::spent() const {
+  return {
+      .kind = "spent",
+      .message = "the key of the job's frames does not serve for more than " +
+                 std::to_string(config_.stream.key_frames) + " vectors",
+      .hint = "`catchment job renew` gives the job new keys; with a controller, joining again does",
+      .peers = 0,
+      .seq = consumer_.ack(),
+      .fatal = true};
+}
+
 Nanos Engine::away_for(Nanos now) const {
   if (port_ == nullptr || pending_.empty()) return 0;
   if (!port_->tells_absence()) return roll_call_.unanswered_for(now);

@@ -36,6 +36,10 @@ bool Engine::transmit(Nanos now) {
     auto transmission = window_.take();
     if (!transmission) {
       // What a place holds is only known once everything T places before has come.
+      if (is_spent()) {
+        if (!pending_.empty() && consumer_.ack() == window_.next()) fail(spent(), now);
+        break;
+      }
       if (leaving_ || !window_.open()) break;
       auto place = schedule_.next();
       if (!place) break;
@@ -104,7 +108,7 @@ void Engine::probe(Nanos now) {
 void Engine::prepare(Seq seq, const Place& place) {
   std::uint8_t* const payload = payload_of(seq).data();
   wire::Header& header = headers_[place_of(seq)];
-  header = frame_header(PacketType::kPA, config_.stream.gen, config_.rank, seq);
+  header = frame_header(PacketType::kPA, config_.stream.gen, config_.place, seq);
   header.dtype = kWords;
   header.lanes = static_cast<std::uint16_t>(layout_.lanes);
   switch (place.content) {
@@ -199,7 +203,7 @@ bool Engine::send_heartbeat(Saying saying, Nanos now) {
   std::uint8_t* const room = port_->stage();
   if (room == nullptr) return false;
   wire::Header header =
-      frame_header(PacketType::kHB, config_.stream.gen, config_.rank, window_.next());
+      frame_header(PacketType::kHB, config_.stream.gen, config_.place, window_.next());
   set_window(header, consumer_.ack(), consumer_.credit());
   if (saying != Saying::kWindow) {
     set(header, Flag::kRETX);

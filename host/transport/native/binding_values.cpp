@@ -77,6 +77,7 @@ py::dict to_dict(const Stats& stats) {
   result["round_trips"] = to_dict(stats.round_trips);
   result["round_trip"] = seconds(stats.round_trip.get());
   result["retransmit_timeout"] = seconds(stats.retransmit_timeout.get());
+  result["numbers_used"] = stats.numbers_used.get();
   result["in_flight"] = stats.in_flight.get();
   result["held"] = stats.held.get();
   return result;
@@ -103,6 +104,7 @@ StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32
   config.packed = fields["packed"].cast<bool>();
   config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();
   if (const auto key = fields["key"].cast<std::string>(); !key.empty()) config.key = hex_key(key);
+  config.key_frames = fields["key_frames"].cast<std::uint64_t>();
   return config;
 }
 

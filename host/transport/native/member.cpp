@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "spent_key.hpp"
+
 namespace catchment::host {
 
 using wire::PacketType;
@@ -70,7 +72,12 @@ Member::Member(const EndpointConfig& config, Port& port, Stats& stats)
 }
 
 void Member::push(std::shared_ptr<Request> request, Nanos now) {
-  if (out_->submit(request)) return;
+  const auto refusal = out_->submit(request);
+  if (!refusal) return;
+  if (*refusal == Refusal::kSpent) {
+    request->fail(spent_key(out_->name(), peer_), now);
+    return;
+  }
   Failure failure;
   failure.message = "too many frames are queued";
   failure.kind = "argument";

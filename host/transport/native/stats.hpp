@@ -80,6 +80,7 @@ struct Stats {
   DurationHistogram round_trips;
   Counter round_trip;  // nanoseconds, smoothed
   Counter retransmit_timeout;
+  Counter numbers_used;  // sequence numbers of the stream that it sends
   Counter in_flight;
   Counter held;
   Counter processor_time;  // nanoseconds of the I/O thread, once it has ended

@@ -32,12 +32,15 @@ Transmitter::Transmitter(const StreamConfig& config, PacketType type, std::uint8
       window_(config.base, config.window, config.slots),
       timer_(RetransmitLimits{}, wid) {}
 
-bool Transmitter::submit(std::shared_ptr<Request> request) {
+std::optional<Refusal> Transmitter::submit(std::shared_ptr<Request> request) {
   std::uint64_t frames = (request->memory.elements + per_frame_ - 1) / per_frame_;
   const std::uint64_t announcements =
       request->block ? std::min<std::uint64_t>(frames, config_.slots) : 0;
   frames += announcements;
-  if (frames + distance(window_.acked(), window_.end()) > kMostQueued) return false;
+  if (frames + distance(window_.acked(), window_.end()) > kMostQueued) return Refusal::kFull;
+  if (!config_.serves(used_ + frames)) return Refusal::kSpent;
+  used_ += frames;
+  stats_.numbers_used.set(used_);
   if (pushes_.empty()) progressed_at_ = request->submitted;
   pushes_.push_back({std::move(request),
                      window_.end(),
@@ -46,7 +49,7 @@ bool Transmitter::submit(std::shared_ptr<Request> request) {
                      {}});
   window_.queue(static_cast<std::uint32_t>(frames));
   hold_back();
-  return true;
+  return std::nullopt;
 }
 
 void Transmitter::on_agreed(std::int8_t exponent) {

@@ -27,13 +27,19 @@ struct Piggyback {
   Seq credit = 0;
 };
 
+// Why a push is not queued.
+enum class Refusal : std::uint8_t {
+  kFull,   // so many frames are queued that sequence numbers would be ambiguous
+  kSpent,  // the stream's key does not serve for so many frames
+};
+
 class Transmitter {
  public:
   // type: kPA or kPARAM.
   Transmitter(const StreamConfig& config, wire::PacketType type, std::uint8_t wid, Stats& stats);
 
-  // Queues a push; false when so many frames are queued that sequence numbers would be ambiguous.
-  bool submit(std::shared_ptr<Request> request);
+  // Queues a push; why it is not queued, if so.
+  std::optional<Refusal> submit(std::shared_ptr<Request> request);
 
   // Stages frames while the window, the credit and the port allow, at most `budget`; returns how
   // many.
@@ -87,6 +93,7 @@ class Transmitter {
   LaneFormat lane_format_;
   Stats& stats_;
   SenderWindow window_;
+  std::uint64_t used_ = 0;  // sequence numbers of all pushes
   RetransmitTimer timer_;
   std::deque<Push> pushes_;
   std::size_t cursor_ = 0;  // index of the push that was sent from last

@@ -6,8 +6,12 @@
  * contributions of one life only, in either job. Otherwise a host that went back to a checkpoint would be added to one
  * that did not.
  *
+ * A host may also ask for a renewal, ASKS times, because its keys are half used up: the controller renews all jobs
+ * although nobody is lost, unless it has since the host asked.
+ *
  * MUT 1: only the jobs of the lost host are renewed. MUT 2: a host is told of its jobs one after the other.
  * MUT 3: hosts are told before the new generations are stored. MUT 4: a loss renews nothing.
+ * MUT 5: only the jobs of the host that asks are renewed. MUT 6: a host that asks goes on with what it has computed.
  */
 #ifndef MUT
 #define MUT 0
@@ -18,6 +22,10 @@
 
 #ifndef DEEP
 #define DEEP 1
+#endif
+
+#ifndef ASKS
+#define ASKS 0
 #endif
 
 #define HOSTS 3
@@ -36,6 +44,8 @@ byte life[HOSTS] = 1;
 byte gen0[HOSTS] = 1;      /* generation of job 0 and of job 1 that a host uses */
 byte gen1[HOSTS] = 1;
 byte crashes = CRASHES;
+byte asks = ASKS;
+byte asked[HOSTS];         /* life whose keys a host wants replaced; 0: none */
 bool failed;               /* the controller crashes once */
 
 byte held0[JOBS], held1[JOBS];  /* life of the contribution of a job's first and second member; 0: none yet */
@@ -83,7 +93,8 @@ end:
     do
     :: atomic { !down[me] && IN(me, 0) && nfull(wire0[me]) -> wire0[me]!gen0[me], life[me] }
     :: atomic { !down[me] && IN(me, 1) && nfull(wire1[me]) -> wire1[me]!gen1[me], life[me] }
-    :: atomic { !down[me] && crashes > 0 -> crashes--; down[me] = true; noticed[me] = false }
+    :: atomic { !down[me] && crashes > 0 -> crashes--; down[me] = true; noticed[me] = false; asked[me] = 0 }
+    :: atomic { !down[me] && asks > 0 && asked[me] == 0 -> asks--; asked[me] = life[me] }
     od
 }
 
@@ -152,6 +163,35 @@ end:
             :: else -> keep(); step = 2
             fi
         fi;
+        h = 0
+       }
+    /* a host asks for other keys; its question may come late */
+    :: atomic {
+        step == 0 && (asked[0] != 0 || asked[1] != 0 || asked[2] != 0) ->
+        if
+        :: asked[0] != 0 -> h = 0
+        :: asked[1] != 0 -> h = 1
+        :: asked[2] != 0 -> h = 2
+        fi;
+        if
+        :: asked[h] == mem_life ->
+            if
+            :: MUT != 5 || IN(h, 0) -> mem[0] = mem[0] + 1
+            :: else
+            fi;
+            if
+            :: MUT != 5 || IN(h, 1) -> mem[1] = mem[1] + 1
+            :: else
+            fi;
+            lives++; mem_life = lives;
+            if
+            :: MUT == 6 -> tell(h); life[h] = asked[h]
+            :: else
+            fi;
+            keep(); step = 2
+        :: else
+        fi;
+        asked[h] = 0;
         h = 0
        }
     :: atomic { step == 1 -> keep(); step = 2 }
