@@ -31,6 +31,9 @@
 #include "../wire/generated/wire.p4"
 #include "include/types.p4"
 #include "include/lane.p4"
+#ifdef TAGS
+#include "include/siphash.p4"
+#endif
 #include "include/lanes.p4"
 #include "include/headers.p4"
 #include "include/parser.p4"
@@ -43,6 +46,9 @@
 #include "include/validate.p4"
 #include "include/round_types.p4"
 #include "include/jobs.p4"
+#ifdef TAGS
+#include "include/tags.p4"
+#endif
 #include "include/packed.p4"
 #include "include/slot.p4"
 #include "include/exponent.p4"
@@ -59,6 +65,10 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     Validate() validate;
     RoundTypes() round_types;
     Jobs() jobs;
+#ifdef TAGS
+    CheckTag() check_tag;
+    WriteTag() write_tag;
+#endif
     Packed() packed;
     RoundPaths() round_paths;
     Rounds() rounds;
@@ -87,6 +97,11 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
                 if (meta.drop == DropReason.NONE) {
                     jobs.apply(hdr, meta, standard_metadata.ingress_port);
                 }
+#ifdef TAGS
+                if (meta.drop == DropReason.NONE) {
+                    check_tag.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+#endif
                 if (meta.drop == DropReason.NONE) {
                     packed.apply(hdr, meta);
                 }
@@ -98,6 +113,9 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
                 }
                 if (meta.drop == DropReason.NONE) {
                     answers.apply(hdr, meta, standard_metadata);
+#ifdef TAGS
+                    write_tag.apply(hdr, meta);
+#endif
                 }
             } else {
                 guard.apply(hdr, meta, standard_metadata.ingress_port);

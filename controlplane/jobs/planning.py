@@ -22,6 +22,8 @@ from catchment.wire.generated.constants import (
     Mode,
 )
 
+_PROGRAMS_WITH_TAGS = frozenset({"luwu.p4", "p4sgd.p4"})
+
 
 def plan_job(
     kind: str,
@@ -116,7 +118,7 @@ def plan_job(
 
 
 def _check_tags(name: str, what: Kind, topology: Topology, tree: Sequence[Branch]) -> None:
-    if what.program != "luwu.p4":
+    if what.program not in _PROGRAMS_WITH_TAGS:
         raise JobError(f"job {name}: jobs of kind {what.name} run on {what.program}, which has no tags")
     without = [branch.switch for branch in tree if not topology.switch(branch.switch).tags]
     if without:

@@ -96,14 +96,13 @@ class AllReducer(Connection["_native.AllReducer"]):
         )
         if stream.packed:
             raise argument_error("packed lanes in a job on p4sgd.p4", "give a Stream without packed")
-        if stream.key:
-            raise argument_error("tags in a job on p4sgd.p4", "give a Stream without key")
         if not spin >= 0:
             raise argument_error(f"polling for {spin} s", "give seconds, 0 to sleep at once")
         if window is None:
             window = min(stream.slots, 64)
         if not 1 <= window <= stream.slots:
             raise argument_error(f"a window of {window} vectors", "give 1..slots")
+        self._key_frames = stream.key_frames if stream.key else None
         options |= {"stream": asdict(stream), "window": window, "spin": float(spin)}
         try:
             self._native = _native.AllReducer(options)

@@ -45,6 +45,8 @@ parser CatchmentParser(packet_in packet,
 #ifdef TAGS
             (PacketType.HB, _): parse_tail;
             (PacketType.MH, _): parse_tail;
+            (PacketType.ACK, _): parse_tail;
+            (PacketType.CNF, _): parse_tail;
 #endif
             default: accept;
         }

@@ -5,7 +5,7 @@
 control RoundTypes(in headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.catchment.type == PacketType.ACK || hdr.catchment.type == PacketType.CNF) {
-            if (hdr.catchment.lanes != 0 || hdr.udp.length != EMPTY_BYTES) {
+            if (hdr.catchment.lanes != 0 || hdr.udp.length != EMPTY_BYTES + TAIL_BYTES(hdr)) {
                 meta.drop = DropReason.BAD_LENGTH;
             }
         } else if (hdr.catchment.type != PacketType.PA && hdr.catchment.type != PacketType.FA) {

@@ -34,8 +34,10 @@ class SlotModel(SwitchCore):
         max_workers: int = MAX_WORKERS,
         jobs: int = 64,
         dice: Callable[[], int] | None = None,
+        *,
+        tags: bool = False,
     ) -> None:
-        super().__init__(lanes, slots, max_workers, jobs, dice)
+        super().__init__(lanes, slots, max_workers, jobs, dice, tags=tags)
 
     def restart(self) -> None:
         super().restart()

@@ -32,6 +32,7 @@ PAYLOAD_OFFSET = HEADER_OFFSET + HEADER_BYTES
 _ARP_BYTES = 28
 _VECTOR_TYPES = (PacketType.PA, PacketType.FA)
 _HEARTBEAT_TYPES = (PacketType.HB, PacketType.MH)
+_ROUND_TYPES = (PacketType.ACK, PacketType.CNF)
 
 
 def number(data: bytes, offset: int, size: int) -> int:
@@ -143,8 +144,8 @@ def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault, *, tags:
 
 
 def shows_tag(header: Header, lanes: int) -> bool:
-    """Whether the switch sees the tag of a frame: of vectors that it adds and of heartbeats."""
-    seen = header.type in _HEARTBEAT_TYPES or (header.type == PacketType.PA and header.lanes == lanes)
+    """Whether the switch sees the tag of a frame: of vectors that it adds, and of what has no payload."""
+    seen = header.type in (*_HEARTBEAT_TYPES, *_ROUND_TYPES) or (header.type == PacketType.PA and header.lanes == lanes)
     return header.version == TAGGED_VERSION and seen
 
 
@@ -175,7 +176,7 @@ def stream_fault(header: Header, payload: int) -> DropReason:
 
 def round_fault(header: Header, payload: int) -> DropReason:
     """Handle what p4sgd.p4 takes beside vectors: acknowledgements and confirmations."""
-    if header.type not in (PacketType.ACK, PacketType.CNF):
+    if header.type not in _ROUND_TYPES:
         return DropReason.BAD_TYPE
     return DropReason.BAD_LENGTH if header.lanes or payload else DropReason.NONE
 

@@ -26,6 +26,7 @@ from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Topology, TopologyError, racks, star
 from catchment.controlplane.topology.schema import read_topology
 from catchment.host import Stream
+from catchment.host.collectives import CollectiveError, Communicator
 from catchment.host.membership import Description
 from catchment.sim.golden import tags
 from catchment.sim.lab.shm_lab import ShmLab
@@ -98,10 +99,9 @@ def test_who_cannot_have_tags() -> None:
     plain = star(HOSTS, program=PROGRAM, lanes=LANES)
     with pytest.raises(JobError, match="switch s1 is built without: write `tags: true`"):
         luwu(plain, ["w0"], tags=True)
-    with pytest.raises(JobError, match=r"kind slots run on p4sgd\.p4, which has no tags"):
-        JobRequest("job", "slots", ["w0"], tags=True).plan(
-            star(HOSTS, program=Path("p4sgd.p4"), tags=True), Allocator(plain)
-        )
+    rounds = star(HOSTS, program=Path("p4sgd.p4"), lanes=LANES)
+    with pytest.raises(JobError, match="switch s1 is built without: write `tags: true`"):
+        JobRequest("job", "slots", ["w0"], tags=True).plan(rounds, Allocator(rounds))
 
 
 def test_sums_through_a_tree_have_tags_all_the_way() -> None:
@@ -181,6 +181,37 @@ def test_ranks_of_a_job_that_is_attacked_get_right_sums(lab: ShmLab, rng: random
                 np.testing.assert_array_equal(gathered, np.concatenate(parts))
                 np.testing.assert_array_equal(shared, parts[1])
         assert refused(lab) == before + len(forged)
+    finally:
+        lab.remove(job)
+
+
+def test_ranks_end_together_when_their_key_serves_for_no_more(lab: ShmLab, rng: random.Random) -> None:
+    """Sums are right up to the last vector that the key serves for; then every rank says so by name, at once."""
+    job = lab.allreduce(["w0", "w1", "opt"], slots=4, tags=True)
+    calls = [[np.array([rng.randrange(-(1 << 30), 1 << 30) for _ in range(40)], np.int32) for _ in job.workers]
+             for _ in range(50)]  # fmt: skip
+
+    def member(rank: int) -> tuple[int, CollectiveError]:
+        description = job.describe(job.workers[rank])
+        description["sums"] |= {"key_frames": 90}
+        port = f"shm:{lab.path(job.workers[rank])}"
+        with Communicator.of_job(description, timeout=PATIENCE, port=port) as ranks:
+            for done, parts in enumerate(calls):
+                total = np.zeros_like(parts[rank])
+                try:
+                    ranks.all_reduce(parts[rank], total).wait(PATIENCE)
+                except CollectiveError as error:
+                    return done, error
+                np.testing.assert_array_equal(total, sum(parts))
+        raise AssertionError("the key had no end")
+
+    try:
+        with ThreadPoolExecutor(len(job.workers)) as pool:
+            ends = list(pool.map(member, range(len(job.workers))))
+        assert len({done for done, _ in ends}) == 1 and 5 < ends[0][0] < 18
+        for _, error in ends:
+            assert error.kind == "spent" and error.fatal and "90 vectors" in str(error)
+            assert "catchment job renew" in str(error.hint)
     finally:
         lab.remove(job)
 

@@ -43,7 +43,8 @@ class Build:
     def model(self, dice: Callable[[], int] | None = None) -> SwitchCore:
         """The slow model of the same program and sizes."""
         sizes = (self.lanes, self.slots, self.max_workers, self.jobs)
-        return SlotModel(*sizes, dice) if self.program == "p4sgd" else SwitchModel(*sizes, dice, tags=self.tags)
+        model = SlotModel if self.program == "p4sgd" else SwitchModel
+        return model(*sizes, dice, tags=self.tags)
 
     @property
     def defines(self) -> dict[str, int]:

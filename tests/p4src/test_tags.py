@@ -7,16 +7,17 @@ import random
 import pytest
 from embedded_target import EmbeddedTarget
 from frame_builder import job_frame, pack_values
-from register_view import register_view
-from scenarios import STREAMS, Build, Traffic, base_tables, random_tables
+from register_view import register_view, slot_register_view
+from scenarios import SLOT_STREAMS, SLOT_TYPES, STREAMS, WORKER_TYPES, Build, Traffic, base_tables, random_tables
 from targets import compare
 
 from catchment.host import _machines
 from catchment.sim.golden import tags
+from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET, vector
 from catchment.sim.golden.switch_tables import Tables, TagKey, Worker
-from catchment.wire.generated.constants import HEADER_OFFSET, UDP_PORT, DropReason, Flag, Header, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, KEY_FRAMES, UDP_PORT, DropReason, Flag, Header, PacketType
 from catchment.wire.udp_frame import internet_checksum
 
 LANES = 8
@@ -47,19 +48,21 @@ def test_hosts_make_the_model_s_tags(size: int, rng: random.Random) -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("lanes", [8, 64])
-def test_the_program_equals_the_model(lanes: int, rng: random.Random) -> None:
+@pytest.mark.parametrize(("lanes", "program"), [(8, "luwu"), (64, "luwu"), (8, "p4sgd"), (64, "p4sgd")])
+def test_the_program_equals_the_model(lanes: int, program: str, rng: random.Random) -> None:
     """Random frames with tags that are right, wrong or missing, in streams with and without keys; state included."""
-    build = Build(lanes=lanes, tags=True)
+    build = Build(lanes=lanes, program=program, tags=True)
+    streams, types = (SLOT_STREAMS, SLOT_TYPES) if program == "p4sgd" else (STREAMS, WORKER_TYPES)
     for _ in range(3):
         target, model = EmbeddedTarget(build), build.model(lambda: 0)
-        model.tables = random_tables(rng)
+        model.tables = random_tables(rng, streams)
         key = rng.randbytes(16)
-        key_all(model.tables, key, {stream.gen for stream in STREAMS if rng.random() < 0.8})
-        traffic = Traffic(rng, lanes)
+        key_all(model.tables, key, {stream.gen for stream in streams if rng.random() < 0.8})
+        traffic = Traffic(rng, lanes, streams, types)
         compare(target, model, [mixed(rng, model, key, *traffic.next()) for _ in range(1500)])
         assert model.drops[DropReason.BAD_TAG] and sum(model.refused.values())
-        for name, cells in register_view(model).items():
+        held = slot_register_view(model) if isinstance(model, SlotModel) else register_view(model)
+        for name, cells in held.items():
             assert target.switch.read_registers(name) == cells, f"register {name}"
 
 
@@ -169,9 +172,9 @@ def sum_of_three(switch: SwitchUnderAttack, first: bytes) -> None:
 
 def test_heartbeats_and_what_a_leaf_passes_on(switch: SwitchUnderAttack) -> None:
     """The root's heartbeat leaves as another type with a tag of its own; sums and parameters keep their tags."""
-    beat = job_frame(Header(type=PacketType.HB, flags=Flag.ACKV, gen=REDUCE, ack=3, credit=7), port=4)
-    assert switch.inject(4, beat) == []
-    for port, frame in switch.inject(4, tags.signed_frame(beat, switch.keys[REDUCE])):
+    plain = job_frame(Header(type=PacketType.HB, flags=Flag.ACKV, gen=REDUCE, ack=3, credit=7), port=4)
+    assert switch.inject(4, plain) == []
+    for port, frame in switch.inject(4, tags.signed_frame(plain, switch.keys[REDUCE])):
         read = tags.opened(switch.keys[REDUCE], frame[HEADER_OFFSET:])
         assert port in (1, 2, 3) and read is not None
         assert (read[0].type, read[0].ack, read[0].credit) == (PacketType.MH, 3, 7)
@@ -182,6 +185,36 @@ def test_heartbeats_and_what_a_leaf_passes_on(switch: SwitchUnderAttack) -> None
         read = tags.opened(switch.keys[LEAF], frame[HEADER_OFFSET:])
         assert read is not None and read[1] == pack_values(ramp(4))
     assert switch.drops() == {DropReason.BAD_TAG: 1}
+
+
+def beat(switch: SwitchUnderAttack, port: int, ack: int) -> bytes:
+    """A heartbeat of a peer of the all-reduce."""
+    header = Header(type=PacketType.HB, flags=Flag.ACKV, gen=ALLREDUCE, wid=95 + port, ack=ack, credit=ack + 2)
+    return tags.signed_frame(job_frame(header, port=port), switch.keys[ALLREDUCE])
+
+
+def said(switch: SwitchUnderAttack, frame: bytes) -> int:
+    """What the switch merges when worker 0 sends this."""
+    [(_, out), _] = switch.inject(5, frame)
+    read = tags.opened(switch.keys[ALLREDUCE], out[HEADER_OFFSET:])
+    assert read is not None and read[0].type == PacketType.MH
+    return read[0].ack
+
+
+def test_no_recorded_frame_counts_as_long_as_the_key_serves(switch: SwitchUnderAttack, rng: random.Random) -> None:
+    """A recorded heartbeat is older than all up to the last number of a key; with numbers beyond it would not be."""
+    recorded: list[bytes] = []
+    for ack in sorted({0, KEY_FRAMES, *(rng.randrange(KEY_FRAMES) for _ in range(40))}):
+        recorded.append(beat(switch, 6, ack))
+        switch.inject(6, recorded[-1])
+        for replayed in (recorded[0], *rng.choices(recorded, k=4)):
+            switch.inject(6, replayed)
+        assert said(switch, beat(switch, 5, ack + 10)) == ack
+    beyond = KEY_FRAMES + (1 << 23)
+    switch.inject(6, beat(switch, 6, beyond))
+    assert said(switch, beat(switch, 5, beyond + 10)) == beyond
+    switch.inject(6, recorded[0])
+    assert said(switch, beat(switch, 5, beyond + 10)) == beyond + 10, "what worker 1 lacks goes for acknowledged"
 
 
 def test_streams_without_a_key_are_as_in_a_program_without_tags() -> None:

@@ -10,6 +10,7 @@
 
 #include "frame_header.hpp"
 #include "numbers.hpp"
+#include "spent_key.hpp"
 
 namespace catchment::host {
 namespace {
@@ -67,6 +68,13 @@ void AllReducer::start(const std::shared_ptr<Reduction>& reduction) {
     reduction->done = true;
     return;
   }
+  if (!config_.stream.serves(used_ + vectors(*reduction))) {
+    reduction->outcome.failure = spent_key(config_.stream.name, config_.peer);
+    reduction->done = true;
+    return;
+  }
+  used_ += vectors(*reduction);
+  stats_.numbers_used.set(used_);
   if (ring_.idle() && queue_.empty()) progressed_at_ = left_at_ = now;
   if (!ring_.open() && receive(now)) left_at_ = now;
   queue_.push_back(reduction);
@@ -135,6 +143,7 @@ bool AllReducer::receive(Nanos now) {
     }
     if (!port_->more()) break;
   }
+  stats_.rejects[static_cast<std::size_t>(Reject::kTag)].set(port_->forged());
   return any;
 }
 

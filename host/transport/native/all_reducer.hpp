@@ -111,6 +111,7 @@ class AllReducer {
   std::size_t frame_bytes_;
   std::unique_ptr<Port> port_;  // until it is closed
   SlotRing ring_;
+  std::uint64_t used_ = 0;  // rounds of all reductions
   Stats stats_;
   std::vector<std::uint8_t> frames_;  // every round's vector as it is sent, until it is confirmed
   std::vector<Round> rounds_;         // by place

@@ -15,6 +15,7 @@
 #include "binding_values.hpp"
 #include "catchment/common/clock.hpp"
 #include "open_port.hpp"
+#include "tagged_port.hpp"
 
 namespace py = pybind11;
 
@@ -135,7 +136,12 @@ std::shared_ptr<BoundAllReducer> make(const py::dict& fields) {
   config.peer = peer.host + ":" + std::to_string(peer.port);
   config.timeout = nanos(fields["timeout"]);
   config.spin = std::min(nanos(fields["spin"]), kLongestSpin);
-  OpenPort open = open_port(fields, longest_frame(config), 2 * std::size_t{config.stream.window});
+  const std::size_t longest = longest_frame(config);
+  std::vector<std::pair<std::uint16_t, TagKey>> keys;
+  if (config.stream.key) keys.emplace_back(config.stream.gen, *config.stream.key);
+  OpenPort open = open_port(fields, longest + (keys.empty() ? 0 : wire::kTagBytes),
+                            2 * std::size_t{config.stream.window});
+  open.port = with_tags(std::move(open.port), std::move(keys), longest);
   return as_os_error(
       [&] { return std::make_shared<BoundAllReducer>(std::move(config), std::move(open)); });
 }

@@ -129,8 +129,12 @@ def keyless_frames(sender: Sender, description: Mapping[str, Any], rng: random.R
             seq = stream["base_seq"] + rng.randrange(2 * stream["slots"]) & _SEQUENCE
             common = {"gen": stream["gen"], "wid": description["wid"], "seq": seq}
             vector = bytes(sender.vector(_values(stream, rng), **common))
-            beat = bytes(sender.heartbeat(seq, seq + stream["slots"] & _SEQUENCE, **common))
-            for frame in (vector, beat):
+            empty = (
+                sender.frame(type=int(PacketType.ACK), **common)
+                if description.get("kind") == SLOTS_KIND
+                else sender.heartbeat(seq, seq + stream["slots"] & _SEQUENCE, **common)
+            )
+            for frame in (vector, bytes(empty)):
                 yield Attack("no tag", frame, DropReason.BAD_TAG)
                 yield Attack("a tag under another key", signed_frame(frame, rng.randbytes(16)), DropReason.BAD_TAG)
 

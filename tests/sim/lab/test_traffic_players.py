@@ -249,6 +249,21 @@ def test_players_of_a_job_with_tags_meet_under_attack(rng: random.Random) -> Non
     assert switch.model.drops[DropReason.BAD_TAG] == 40
 
 
+def test_players_of_slots_with_tags_meet_under_attack(rng: random.Random) -> None:
+    """Forged vectors and acknowledgements of a worker's next rounds count nowhere; the rounds' sums are right."""
+    switch = ModelSwitch(SlotModel(LANES, 64, tags=True), Mode.ALLREDUCE)
+    switch.key(GEN, rng.randbytes(16))
+    keyed = {**description(1), "kind": "slots"}
+    keyed["sums"] = {**stream_of(keyed), "key": switch.keys[GEN].hex()}
+    port, sender = ModelPort(switch, 1), ends(switch, 1, Pace())[1]
+    for attack in itertools.islice(attacks(AttackKind.KEYLESS, sender, keyed, rng), 40):
+        port.send(attack.frame)
+    assert switch.model.drops == {DropReason.BAD_TAG: 40}
+    for count, _ in play_rounds(switch, [Pace()] * WORKERS, 20):
+        assert (count.started, count.right, count.wrong, count.confirmed) == (20, 20, 0, 20)
+    assert switch.model.drops[DropReason.BAD_TAG] == 40
+
+
 def test_a_player_does_not_see_what_has_no_right_tag(rng: random.Random) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64, tags=True), Mode.REDUCE)
     switch.key(GEN, rng.randbytes(16))
