@@ -85,6 +85,7 @@ def deploy_leaf(lab: ShmLab, member: Mapping[str, Any], hosts: Sequence[str]) ->
                 stream["slots"],
                 (lab.allocator.share(SWITCH, stream["slots"]),),
                 packed=bool(stream.get("packed", False)),
+                key=str(stream.get("key", "")),
             ),
         ),
     )

@@ -6,7 +6,7 @@ starts an embedded switch with a shared-memory port for each rank, prints a line
 makes jobs for the groups that ranks ask for there (rank_service.py).  The switch ends with the last connection, or when
 nobody comes.
 
-    catchment-local-switch --ranks 4 --below '{"job": "train", "wid": 0, ...}'
+    catchment-local-switch --ranks 4 --below - < member.json
 
 takes the place of a job's worker with it (leaf.py): what the four ranks push goes on as one.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +54,12 @@ def local_switch(
         ),
     ] = LANES,
     below: Annotated[
-        str, typer.Option(help="Take a worker's place in a job: what `job show --json` says of it.", metavar="JSON")
+        str,
+        typer.Option(
+            help="Take a worker's place in a job: what `job show --json` says of it; - reads it from the input, for it "
+            "has the job's key.",
+            metavar="JSON",
+        ),
     ] = "",
     patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
     in_callers: Annotated[
@@ -76,6 +82,7 @@ def local_switch(
         options=rings(lanes, slots),
         uplink=uplink_of(place) if place else "",
         extra=("--in-callers",) if in_callers else (),
+        tags=bool(place and place["sums"].get("key")),
     )
     for switch in planned.topology.switches.values():
         if not is_compiled(switch):
@@ -94,7 +101,7 @@ def local_switch(
 
 def _place(text: str) -> dict[str, Any]:
     try:
-        place = json.loads(text or "{}")
+        place = json.loads((sys.stdin.read() if text == "-" else text) or "{}")
     except ValueError:
         place = None
     if not isinstance(place, dict) or (place and not {"job", "wid", "local", "switch", "sums"} <= place.keys()):

@@ -109,9 +109,9 @@ def _start(ranks: int, command: str | None, member: Mapping[str, Any]) -> dict[s
 
 
 def _among_all(member: Mapping[str, Any], agreement: Agreement, places: Sequence[int]) -> dict[str, Any]:
-    """What a rank needs as one worker of as many as there are ranks."""
+    """What a rank needs as one worker of as many as there are ranks; its switch knows it by its place there."""
     sums = {**member["sums"], "workers": agreement.size}
-    return {**member, "sums": sums, "wid": places.index(agreement.rank)}
+    return {**member, "sums": sums, "wid": places.index(agreement.rank), "place": member["wid"]}
 
 
 @final

@@ -17,7 +17,7 @@ from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import Host, PortRef, Switch, Topology
 from catchment.sim.lab.shm_lab import LUWU, SWITCH
 from catchment.softswitch.process import SwitchProcess
-from catchment.wire.generated.constants import UDP_PORT
+from catchment.wire.generated.constants import UDP_PORT, DropReason
 
 SWITCH_ADDRESS = IPv4Address("127.9.0.254")
 
@@ -25,15 +25,17 @@ SWITCH_ADDRESS = IPv4Address("127.9.0.254")
 class LoopbackNetwork:
     """A switch with a port of datagrams for each host; a context manager.
 
-    A socket is bound to each port's own address, so a host's job names that in place of the switch's.
+    A socket is bound to each port's own address, so a host's job names that in place of the switch's. With `tags` its
+    job has some.
     """
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], *, tags: bool = False) -> None:
+        self._tags = tags
         members = {
             host: Host(host, IPv4Interface(f"127.9.1.{port}/8"), f"02:00:00:09:01:{port:02x}", PortRef(SWITCH, port))
             for port, host in enumerate(hosts, 1)
         }
-        switch = Switch(SWITCH, LUWU, SWITCH_ADDRESS, "02:00:00:09:00:fe")
+        switch = Switch(SWITCH, LUWU, SWITCH_ADDRESS, "02:00:00:09:00:fe", tags=tags)
         self.topology = Topology("loopback", {SWITCH: switch}, members)
         self._exits = ExitStack()
 
@@ -61,9 +63,13 @@ class LoopbackNetwork:
         """The address of the switch's end of a host's cable."""
         return f"127.9.2.{self.topology.host(host).link.port}"
 
+    def refused(self) -> int:
+        """Frames that the switch dropped because of their tags."""
+        return self.fabric.clients[SWITCH].counter("drops", DropReason.BAD_TAG)[0].packets
+
     def job_file(self, slots: int) -> Path:
         """A job of all hosts, as `catchment job show --json` prints it."""
-        group = JobRequest("train", "allreduce", tuple(self.topology.hosts), slots=slots).plan(
+        group = JobRequest("train", "allreduce", tuple(self.topology.hosts), slots=slots, tags=self._tags).plan(
             self.topology, Allocator(self.topology)
         )
         deploy(group, self.topology, self.fabric.clients)

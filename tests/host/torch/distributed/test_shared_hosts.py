@@ -24,7 +24,17 @@ SWITCH = f"{Path(sys.executable).parent / 'catchment-local-switch'} --slots {SLO
 )
 def test_ranks_of_shared_hosts(tmp_path: Path, hosts: Sequence[str], group: str) -> None:
     """The mixed ones: three ranks of a host and two of another, numbered as they came."""
-    with LoopbackNetwork(sorted(set(hosts))) as network:
+    run_cases(tmp_path, hosts, group, tags=False)
+
+
+@pytest.mark.sampled(3)
+def test_ranks_of_shared_hosts_with_tags(tmp_path: Path) -> None:
+    """A host's switch checks its ranks' tags and signs for the host; who is alone there says its host's place."""
+    run_cases(tmp_path, ("h1", "h0", "h2", "h1"), NATIVE, tags=True)
+
+
+def run_cases(tmp_path: Path, hosts: Sequence[str], group: str, *, tags: bool) -> None:
+    with LoopbackNetwork(sorted(set(hosts)), tags=tags) as network:
         own = {
             "CATCHMENT_JOB": str(network.job_file(SLOTS)),
             "CATCHMENT_LOCAL_SWITCH": SWITCH,
@@ -37,6 +47,7 @@ def test_ranks_of_shared_hosts(tmp_path: Path, hosts: Sequence[str], group: str)
             for rank in range(size)
         ]
         ended = run_ranks(commands, own, each=[{"CATCHMENT_HOST": host} for host in hosts])
+        assert network.refused() == 0
     for rank in ended:
         assert rank.code == 0, rank.complaint
         assert rank.said and not [said for said in rank.said if "error" in said], rank.said

@@ -46,9 +46,10 @@ def test_a_given_command_that_is_none_does_not_fall_back_to_the_installed_one() 
 
 
 def test_a_given_command_keeps_its_arguments_and_is_told_the_ranks(tmp_path: Path) -> None:
-    given = command(tmp_path / "a switch", 'print(json.dumps({"socket": " ".join(sys.argv[1:])}))')
+    body = 'print(json.dumps({"socket": " ".join(sys.argv[1:] + [sys.stdin.read()])}))'
+    given = command(tmp_path / "a switch", body)
     started = switch_command.start(3, f"{shlex.quote(str(given))} --slots 4", below={"job": "train"})
-    assert started == switch_command.Started('--slots 4 --ranks 3 --below {"job": "train"}', ())
+    assert started == switch_command.Started('--slots 4 --ranks 3 --below - {"job": "train"}', ())
 
 
 @pytest.mark.parametrize(
