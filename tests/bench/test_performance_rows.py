@@ -65,6 +65,7 @@ def test_a_planted_bug_turns_a_row_red(plant: Plant) -> None:
         assert red_rows(truth())
 
 
+@pytest.mark.sampled(4)
 def test_modes_agree_and_a_picosecond_is_seen(rng: random.Random) -> None:
     seed = rng.randrange(1 << 30)
     assert all(row.holds for row in train_rows(seed))

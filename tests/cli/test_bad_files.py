@@ -113,6 +113,7 @@ def test_a_program_without_tests_says_so(run: Run) -> None:
     assert "no test (.stf) beside x.p4" in run("p4", "stf", "x.p4", code=1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -86,7 +86,7 @@ def fill(run: Run, at: str, target: Target) -> None:
     run("clone", "create", at, "5", "3", *(["--length", "64"] if target is Target.EMBEDDED else []))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_what_was_dumped_is_loaded_again(start: Callable[[str], str], run: Run, target: Target, tmp_path: Path) -> None:
     at = start("kinds")
     fill(run, at, target)
@@ -164,7 +164,7 @@ meters:
     assert run("table", "dump", at) == "format: 1\n"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_counters_and_registers(start: Callable[[str], str], run: Run, target: Target) -> None:
     at = start("kinds")
     fill(run, at, target)
@@ -210,7 +210,7 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
     assert "3:1" in run("group", "create", at, "9", "three", code=1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -134,6 +134,7 @@ def test_without_a_rank_here_it_says_so(call: Call, job: dict[str, int]) -> None
     assert "no job 'nothing'" in call("rails", "show", "nothing", code=1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("state", "said"),
     [

@@ -39,7 +39,7 @@ def all_attacks(live: LiveJob, rng: random.Random) -> list[Attack]:
     return made
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_an_attacker_on_a_port_changes_no_payload(seed: int, rng: random.Random) -> None:
     with (
         LiveJob(seed) as live,

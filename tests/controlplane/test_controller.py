@@ -188,7 +188,7 @@ def test_a_member_that_is_lost_is_named_and_the_generations_change(place: Place)
         assert on_r1 == generations(members["w0"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("timing", [LISTENING], ids=["listening"])
 def test_a_member_that_stands_still_is_counted_out(place: Place) -> None:
     """Its connection stands, it just says nothing; when it wakes up it must not go on as if nothing had been."""
@@ -242,7 +242,7 @@ def test_an_endpoint_of_the_old_generations_is_closed(place: Place) -> None:
         assert member.superseded(60)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("timing", [LISTENING], ids=["listening"])
 def test_members_live_through_a_restart_of_the_controller(place: Place) -> None:
     with place.controller.operator() as operator:

@@ -120,7 +120,7 @@ def compared(controller: RunningController, looks: int = 2) -> None:
         )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_controller_with_a_new_job_file_deletes_nobodys_jobs(place: Place, second: RunningController) -> None:
     with place.controller.operator() as operator:
         operator.create(request("first"))
@@ -147,7 +147,7 @@ def test_a_controller_with_a_new_job_file_deletes_nobodys_jobs(place: Place, sec
             assert len(jobs_on(place, "r1")) == 4
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_two_controllers_that_create_at_the_same_time_share_nothing(place: Place, second: RunningController) -> None:
     """Neither knows of the other's job when it plans its own."""
     together = threading.Barrier(2)

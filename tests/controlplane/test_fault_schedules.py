@@ -134,6 +134,7 @@ def check(schedule: Schedule, steps: int) -> None:
         raise AssertionError("\n".join(["no convergence after:", *schedule.said])) from None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("timing", [PATIENT], ids=["patient"])
 @pytest.mark.parametrize("number", range(3))
 def test_no_schedule_of_faults_loses_a_job(

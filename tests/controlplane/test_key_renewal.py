@@ -30,6 +30,7 @@ def ask(member: Membership, epoch: int) -> None:
     member._stub.RenewKeys(pb.RenewKeysRequest(session=member.session, epoch=epoch), timeout=60.0)
 
 
+@pytest.mark.sampled(4)
 def test_members_ask_before_their_keys_are_spent(seed: int) -> None:
     """Sums and parameters stay right over renewals; no member ever finds that its key serves for no more."""
     with LiveJob(seed, key_frames=KEY_FRAMES) as live:
@@ -46,6 +47,7 @@ def test_members_ask_before_their_keys_are_spent(seed: int) -> None:
         assert "has used half of what its keys serve for" in live.audit()
 
 
+@pytest.mark.sampled(4)
 def test_members_of_one_epoch_ask_for_one_renewal(seed: int) -> None:
     """Who asks late, for the keys of an epoch that is over, changes nothing; a job without tags has no keys."""
     with LiveJob(seed, key_frames=1 << 30) as live:

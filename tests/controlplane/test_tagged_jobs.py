@@ -152,7 +152,7 @@ def until_refused(lab: ShmLab, count: int) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_ranks_of_a_job_that_is_attacked_get_right_sums(lab: ShmLab, rng: random.Random) -> None:
     """Who has a rank's port, but no key, takes none of its slots; then the ranks sum, gather and broadcast."""
     job = lab.allreduce(["w0", "w1", "opt"], slots=4, tags=True)
@@ -185,6 +185,7 @@ def test_ranks_of_a_job_that_is_attacked_get_right_sums(lab: ShmLab, rng: random
         lab.remove(job)
 
 
+@pytest.mark.sampled(4)
 def test_ranks_end_together_when_their_key_serves_for_no_more(lab: ShmLab, rng: random.Random) -> None:
     """Sums are right up to the last vector that the key serves for; then every rank says so by name, at once."""
     job = lab.allreduce(["w0", "w1", "opt"], slots=4, tags=True)

@@ -55,6 +55,7 @@ def sender_of(lab: ShmLab, job: JobPlan, host: str) -> Sender:
     return Sender.of(job.describe(host), here.mac, lab.topology.switch(here.link.switch).mac)
 
 
+@pytest.mark.sampled(4)
 def test_attacks_on_rounds_that_run(lab: ShmLab, job: JobPlan, rng: random.Random) -> None:
     """Who has a worker's port and addresses, but no key, changes no sum; each of its frames is counted."""
     before, count = refused(lab), 60

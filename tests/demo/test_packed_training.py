@@ -26,7 +26,7 @@ def _trained(output: Path, gradients: str) -> Outcome:
     return run(options, _quiet())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_loss_is_within_one_per_cent_of_32_bit_lanes(tmp_path: Path) -> None:
     whole, packed = (_trained(tmp_path / gradients, gradients) for gradients in ("int32", "int16"))
     for outcome in (whole, packed):

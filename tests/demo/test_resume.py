@@ -69,7 +69,7 @@ class _Killing(RelayNetwork):
         return super().start(host, plan, watched)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
     whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:
@@ -124,7 +124,7 @@ def _killed_whole(options: TrainingOptions, kills: list[int], digest: str) -> No
         assert check(store) == []
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
     whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:
@@ -140,6 +140,7 @@ def test_killed_again_and_again(
     _killed_whole(replace(whole[0], output=tmp_path), kills, whole[1].digest)
 
 
+@pytest.mark.sampled(4)
 def test_a_run_that_was_done_stays_as_it_is(whole: tuple[TrainingOptions, Outcome], tmp_path: Path) -> None:
     options = replace(whole[0], out_of_core=True, output=tmp_path, reference=False)
     first = run(options, _quiet())

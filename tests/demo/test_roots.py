@@ -72,7 +72,7 @@ class _Killing(RelayNetwork):
         return super().start(host, plan, watched)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_after_a_kill_of_one_all_go_back_to_one_step_and_on_to_the_same_bits(
     alone: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from catchment.demo import TrainingOptions, run
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_bits_do_not_depend_on_torch_s_threads(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)

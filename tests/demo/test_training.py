@@ -53,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tupl
     return options, run(options, _quiet())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_run_has_the_bits_of_one_process_with_integer_sums(finished: tuple[TrainingOptions, Outcome]) -> None:
     options, outcome = finished
     losses = PassLosses(options.workers)
@@ -149,7 +149,7 @@ def test_workers_hold_a_part_of_the_model_only(finished: tuple[TrainingOptions, 
         assert 0 < memory["peak_parameter_bytes"] < memory["model_bytes"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_difference_fails_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[PassLosses] = []  # each object has means of its own, and lives as long as this test
 
@@ -164,7 +164,7 @@ def test_a_difference_fails_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         run(options, _quiet())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Path, seed: int) -> None:
     def train(folder: str, **faults: float) -> Outcome:
         options = TrainingOptions(
@@ -194,7 +194,7 @@ def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Pat
     assert digest_of(layer for layer in twin.master) == clean.digest
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGKILL, "w1: process {pid} was ended by SIGKILL")])
 def test_a_worker_that_dies_ends_the_demo_by_name(tmp_path: Path, number: signal.Signals, expected: str) -> None:
     options = TrainingOptions(
@@ -239,7 +239,7 @@ class _Watching:
         return self._network.start(host, plan, both)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_an_unreachable_switch_ends_the_demo_within_its_timeout(tmp_path: Path) -> None:
     options = TrainingOptions(
         workers=2, preset="tiny", steps=5, batch=2, reference=False, lanes=64, timeout=1.0, output=tmp_path

@@ -17,7 +17,7 @@ def _cells() -> list[dict[str, Any]]:
     return [cell for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_notebook_runs(capsys: pytest.CaptureFixture[str]) -> None:
     mpl.use("agg", force=True)
     names: dict[str, Any] = {"__name__": "notebook"}

@@ -21,7 +21,7 @@ def attack(lab: Lab, host: str, description: dict[str, object], seed: int, *opti
     return Counter(json.loads(output))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_every_attack_is_counted_under_its_reason(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1"])) as job:
         for host, options in (("out", []), ("w1", ["--member"])):
@@ -33,6 +33,7 @@ def test_every_attack_is_counted_under_its_reason(lab: Lab, rng: random.Random) 
             assert counted == expected
 
 
+@pytest.mark.sampled(4)
 def test_a_job_under_attack_is_exact(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
         description = job.describe("w0")
@@ -45,7 +46,7 @@ def test_a_job_under_attack_is_exact(lab: Lab, rng: random.Random) -> None:
         all_exact({host: member.result() for host, member in members.items()})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_host_that_is_in_another_job_is_an_outsider(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1"], "victim")) as victim, lab.deployed(luwu(lab, ["w2"], "other")) as other:
         before = lab.drops()

@@ -92,7 +92,7 @@ def place(layers: dict[str, Any]) -> tuple[str, str]:
     return name, "in" if direction in {"Inbound", "0x00000001"} else "out"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_capture_shows_every_frame_and_field(catchment: Catchment, name: str, tmp_path: Path) -> None:
     topology = tmp_path / "net.yaml"
     topology.write_text(TOPOLOGY.format(name=name, root=ROOT))

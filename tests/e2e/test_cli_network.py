@@ -38,7 +38,7 @@ def topology(target: Target, tmp_path: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_from_an_empty_machine_to_a_sum_and_back(
     catchment: Catchment, topology: Path, name: str, tmp_path: Path
 ) -> None:
@@ -84,7 +84,7 @@ def test_from_an_empty_machine_to_a_sum_and_back(
     assert not is_held(name)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topology: Path, name: str) -> None:
     catchment("net", "up", "-d", str(topology))
     state = read_state(name)
@@ -103,6 +103,7 @@ def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topo
     assert "left nothing behind" in catchment("net", "down", name)
 
 
+@pytest.mark.sampled(4)
 def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: str) -> None:
     command = [sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
@@ -115,6 +116,7 @@ def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: st
     assert marked_processes(name) == []
 
 
+@pytest.mark.sampled(4)
 def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment, topology: Path, name: str) -> None:
     command = [sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as owner:
@@ -170,7 +172,7 @@ def test_a_switch_is_killed_and_restarted_by_hand(
     assert "is down" in catchment("net", "down")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Target, name: str) -> None:
     """`switch run`, `p4 compile`, `switch load`, then entries by address: no topology at all."""
     ends = [interface_name(name, "x", port) for port in (1, 2)]

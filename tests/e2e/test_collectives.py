@@ -74,7 +74,7 @@ def embedded(lab: Lab) -> Lab:
     return lab
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0.0, 0.001, 0.01, 0.05])
 def test_every_operation_is_exact(embedded: Lab, loss: float, rng: random.Random) -> None:
     workers = rng.sample([f"w{i}" for i in range(8)], rng.choice((2, 3, 4)))
@@ -116,7 +116,7 @@ def test_hosts_that_share_memory_with_their_switch_take_it(target: Target, tmp_p
     assert {name: result.get("wrong", result) for name, result in said.items()} == {name: [] for name in said}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_killed_rank_is_named_and_a_restarted_switch_is_not_noticed(own_lab: Lab) -> None:
     lab = own_lab
     if not lab.has_registers:

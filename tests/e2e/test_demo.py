@@ -105,7 +105,7 @@ def _vectors(stats: dict[str, int]) -> int:
     return stats["frames_sent"] - stats["heartbeats_sent"] - stats["retransmissions"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_two_optimizer_nodes_have_the_bits_of_one(options: Callable[..., TrainingOptions]) -> None:
     shared = run(options("shared", roots=2, reference=True, loss=0.01), _quiet())
     assert shared.comparison is not None
@@ -116,7 +116,7 @@ def test_two_optimizer_nodes_have_the_bits_of_one(options: Callable[..., Trainin
     assert min(down) > 0.3 * sum(down)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("victim", ["opt1", pytest.param("w0", marks=pytest.mark.slow)])
 def test_a_host_that_is_killed_comes_back_while_the_others_live(
     options: Callable[..., TrainingOptions], victim: str
@@ -145,7 +145,7 @@ def test_a_host_that_is_killed_comes_back_while_the_others_live(
     assert "which all optimizer nodes have on disk" in text
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_dead_worker_is_named(options: Callable[..., TrainingOptions]) -> None:
     def kill(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w1"].pid, signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_a_dead_worker_is_named(options: Callable[..., TrainingOptions]) -> None
     assert f"w1: process {network.members['w1'].pid} was ended by SIGKILL" in message
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_stands_still_is_named(options: Callable[..., TrainingOptions]) -> None:
     def stop(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w2"].pid, signal.SIGSTOP)
@@ -163,13 +163,13 @@ def test_a_worker_that_stands_still_is_named(options: Callable[..., TrainingOpti
     assert "w2 (port 3 of switch s1)" in message or "w2 is lost: not heard" in message
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_dead_switch_is_named(options: Callable[..., TrainingOptions]) -> None:
     message, _ = _failure(options("switch", steps=5000), lambda network, _host: network.kill_switch())
     assert "s1" in message
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_an_interrupt_leaves_nothing_behind(options: Callable[..., TrainingOptions]) -> None:
     chosen = options("interrupted", steps=5000)
     command = [

@@ -18,7 +18,7 @@ WAITING = ("stalled", "unreachable")
 """Kinds of an endpoint's error when others are missing: it heard something before, or nothing ever."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_never_comes(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[5000], timeout=10.0, hosts=["w0", "w2", "opt"])
@@ -39,7 +39,7 @@ def test_a_worker_that_never_comes(lab: Lab, rng: random.Random) -> None:
             assert result.get("kind") in WAITING, (host, result)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_dies(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=4)) as job:
         sizes = [200_000] * 20
@@ -67,7 +67,7 @@ def test_a_job_that_runs_well_misses_nobody(lab: Lab, rng: random.Random) -> Non
             member.process.wait()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_switch_that_dies_and_comes_back(own_lab: Lab, rng: random.Random) -> None:
     lab = own_lab
     job = luwu(lab, ["w0", "w1"])

@@ -29,7 +29,7 @@ def test_training_in_mininet(drop: float, faults: str, rng: random.Random) -> No
     assert sum(report.facts["retransmissions"] for report in reports[1:]) > 0 or not (drop or faults)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, prepared = Watched(monkeypatch), prepared_samples(rng, 3, ENDLESS)
     said = failure(prepared, NetworkRunner(LabKind.MININET), watched.kill_worker)
@@ -37,7 +37,7 @@ def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytes
     assert watched.nothing_is_left()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("harm", "says"), [("kill_switch", "is lost"), ("restart_switch", "s1")])
 def test_a_switch_that_ends_is_named(harm: str, says: str, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """A switch that comes back has neither program nor sums: the workers give up and the switch is named."""

@@ -91,6 +91,7 @@ def play(lab: Lab, host: str, script: str, *words: object) -> int:
     return int(output)
 
 
+@pytest.mark.sampled(4)
 def test_a_poisoned_answer_for_the_switch_reaches_nobody(lab: Lab, rng: random.Random) -> None:
     switch = lab.topology.switch("s1")
     workers = ["w0", "w1", "w2"]
@@ -108,7 +109,7 @@ def test_a_poisoned_answer_for_the_switch_reaches_nobody(lab: Lab, rng: random.R
         assert switch.mac in lab.network.run(name, ["ip", "neigh", "show", str(switch.ip)]), name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_host_of_a_rack_cannot_speak_for_it_at_the_parent(tree: Lab, rng: random.Random) -> None:
     """Everything that its rack's trunk may carry to the parent, sent by a host of the rack that is in no job."""
     parent = tree.topology.switch("sp")
@@ -141,7 +142,7 @@ with RawPort() as port:
     assert output.split() == [parent.mac]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_flood_only_costs_time(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1"])) as job:
         description = lab.write(job.describe("w0"))
@@ -154,7 +155,7 @@ def test_a_flood_only_costs_time(lab: Lab, rng: random.Random) -> None:
         assert json.loads(output)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_old_generations_stay_outside(lab: Lab, rng: random.Random) -> None:
     """Frames of a job that was there before, from its own members' ports, while another is on the same slots."""
     with lab.deployed(luwu(lab, ["w0", "w1"], "before", slots=4)) as old:
@@ -184,7 +185,7 @@ def test_who_speaks_as_the_switch_changes_no_payload(lab: Lab, rng: random.Rando
         assert (lab.drops() - before)["FORGED_SOURCE"] == sent["FORGED_SOURCE"] == 400
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_another_program_on_a_member_s_host_changes_no_payload(lab: Lab, rng: random.Random) -> None:
     """An ordinary UDP socket beside each member: vectors near and far, heartbeats, parameters."""
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
@@ -219,7 +220,7 @@ def test_doctor_names_the_host_that_sends_in_another_s_name(lab: Lab, rng: rando
         assert {one.subject for one in found} == {"w1"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_slots_of_a_small_reduction_have_the_same_guards(slots_lab: Lab, rng: random.Random) -> None:
     with slots_lab.deployed(slots_job(slots_lab, ["w0", "w1"])) as job:
         members = slots_lab.start(job, seed=rng.randrange(1 << 32), sizes=[400] * 8)
@@ -268,13 +269,13 @@ def far_ahead_change_nothing(lab: Lab, job: JobPlan, sizes: list[int], rng: rand
     assert sent // 2 <= (lab.drops() - before)["BEYOND_WINDOW"] <= sent
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
         far_ahead_change_nothing(lab, job, some_sizes(rng, lab) * 2, rng)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_rounds_far_ahead_change_and_stop_nothing(slots_lab: Lab, rng: random.Random) -> None:
     with slots_lab.deployed(slots_job(slots_lab, ["w0", "w1"])) as job:
         far_ahead_change_nothing(slots_lab, job, [400] * 8, rng)

@@ -14,7 +14,7 @@ from catchment.controlplane.topology import Target
 MINE = {"dst": "02:00:00:00:99:01"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_what_people_wrote_survives_the_restart_of_a_switch(controlled: ControlledLab) -> None:
     network, ports = controlled.network, SwitchPorts()
     address = network.address("r1")

@@ -27,7 +27,7 @@ def _quiet() -> Console:
     return Console(file=io.StringIO())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_model_ten_times_the_arena_has_the_bits_that_it_has_in_memory(target: Target, tmp_path: Path) -> None:
     # BMv2 is a hundred times slower: there the model is small and the arena what it needs at least
     preset, arena = ("deep", ARENA) if target is Target.EMBEDDED else ("tiny", 0)

@@ -54,18 +54,19 @@ def transfer(lab: Lab, source: str, destination: str, size: int) -> None:
     assert server.wait(120) == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_tcp_between_hosts(lab: Lab) -> None:
     transfer(lab, "w0", "w1", 4 << 20)
     transfer(lab, "out", "opt", 100_000)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_tcp_across_racks(tree: Lab) -> None:
     transfer(tree, "w0", "w3", 2 << 20)
     transfer(tree, "opt", "w1", 100_000)
 
 
+@pytest.mark.sampled(4)
 def test_the_switch_answers_arp_for_itself_only(lab: Lab) -> None:
     switch = lab.topology.switch("s1")
     script = f"""

@@ -24,7 +24,7 @@ def rails(target: Target, tmp_path: Path) -> Iterator[ControlledLab]:
         yield lab
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_jobs_on_two_rails(rails: ControlledLab, rng: random.Random) -> None:
     hosts = [*WORKERS, "opt"]
     sizes = [size // 4 for size in rails.sizes]

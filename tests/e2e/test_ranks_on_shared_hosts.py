@@ -90,7 +90,7 @@ def lose(lab: ControlledLab, token: str, victim: int, store: Path) -> None:
                 assert f"rank {victim}" in report["error"], f"rank {rank}: {report}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_torchrun_with_four_ranks_on_each_of_two_machines(controlled: ControlledLab) -> None:
     skip_on(controlled)
     with controlled.job("torch", HOSTS, root=None, slots=64) as token:

@@ -56,7 +56,7 @@ def run_with_a_restart(lab: ControlledLab, part: str, seed: int) -> None:
     lab.wait_until_up()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_something_dies_and_comes_back(controlled: ControlledLab, rng: random.Random) -> None:
     """One part at random; `make test-full` kills each."""
     part = rng.choice(PARTS)
@@ -70,7 +70,7 @@ def test_each_part_dies_and_comes_back(controlled: ControlledLab, part: str, rng
     run_with_a_restart(controlled, part, rng.randrange(1 << 32))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("victim", ["w2", pytest.param("opt", marks=pytest.mark.slow)])
 def test_who_does_not_come_back_is_named(controlled: ControlledLab, victim: str, rng: random.Random) -> None:
     with controlled.job("train", WORKERS) as token:
@@ -96,7 +96,7 @@ def test_whoever_never_joins_is_named(controlled: ControlledLab, rng: random.Ran
             assert "w3 has not joined" in event.get("trouble", ""), (host, event)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_several_jobs_on_a_tree_at_once_with_loss(controlled: ControlledLab, rng: random.Random) -> None:
     """Sums to the root and parameters back, and two all-reduces, over the same racks and hosts."""
     jobs: dict[str, tuple[list[str], str | None]] = {
@@ -118,7 +118,7 @@ def test_several_jobs_on_a_tree_at_once_with_loss(controlled: ControlledLab, rng
             assert all_done(members) == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: random.Random) -> None:
     before = controlled.contents()
@@ -141,7 +141,7 @@ def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: ran
     assert controlled.contents() == before
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("switch", [None, *(pytest.param(s, marks=pytest.mark.slow) for s in ("r1", "sp"))])
 def test_a_switch_that_hangs_is_named_and_goes_on(
     controlled: ControlledLab, switch: str | None, rng: random.Random

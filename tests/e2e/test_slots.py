@@ -45,7 +45,7 @@ def port_faults(lab: Lab, spec: str) -> Iterator[SwitchAdmin]:
                 admin.set_faults(port, "off")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 @pytest.mark.parametrize("workers", [2, 4, 8])
 def test_sums_are_exact(slots_lab: Lab, workers: int, loss: float, rng: random.Random) -> None:
@@ -84,7 +84,7 @@ def test_two_jobs_share_a_switch(slots_lab: Lab, rng: random.Random) -> None:
             all_exact({host: member.result() for host, member in members.items()})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_never_comes(slots_lab: Lab, rng: random.Random) -> None:
     lab = slots_lab
     with lab.deployed(slots_job(lab, ["w0", "w1", "w2"])) as job:
@@ -94,7 +94,7 @@ def test_a_worker_that_never_comes(slots_lab: Lab, rng: random.Random) -> None:
             assert result.get("kind") in WAITING, (host, result)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_dies(slots_lab: Lab, rng: random.Random) -> None:
     """Everybody else ends with an error in time, and the switch's counters say who it is."""
     lab = slots_lab

@@ -32,7 +32,7 @@ def start(
     return lab.start("fast", token, hosts, seed=seed, workers=len(MEMBERS), sizes=sizes, timeout=timeout)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("parts", [None, *(pytest.param([part], marks=pytest.mark.slow) for part in PARTS)])
 def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: list[str] | None,
                                     rng: random.Random) -> None:  # fmt: skip
@@ -50,7 +50,7 @@ def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: 
     lab.wait_until_up()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_who_does_not_come_back_is_named(slots_lab_controlled: ControlledLab, rng: random.Random) -> None:
     lab = slots_lab_controlled
     with lab.job("fast", MEMBERS, root=None, slots=16, kind="slots") as token:

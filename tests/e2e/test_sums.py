@@ -21,7 +21,7 @@ def some_sizes(rng: random.Random, lab: Lab, members: int = 4) -> list[int]:
     return [1, lab.lanes, lab.lanes + 1, *(rng.randrange(2, most) for _ in range(3))]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 @pytest.mark.parametrize("workers", range(1, 9))
 def test_luwu(lab: Lab, workers: int, loss: float, rng: random.Random) -> None:
@@ -63,6 +63,7 @@ def test_several_jobs_at_once(lab: Lab, rng: random.Random) -> None:
             all_exact({host: member.result() for host, member in members.items()})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 def test_a_tree_of_switches(tree: Lab, loss: float, rng: random.Random) -> None:
     up = luwu(tree, ["w0", "w1", "w2", "w3"])

@@ -96,7 +96,7 @@ def stats_of(results: dict[str, dict[str, object]], host: str) -> Counter[str]:
     return Counter(stats["rejects"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("victim", ["w0", "opt"])
 def test_who_cut_into_a_cable_changes_no_payload(tagged_lab: Lab, rng: random.Random, victim: str) -> None:
     """Every third vector, sum and part of the parameters on the victim's cable has a bit changed."""
@@ -117,6 +117,7 @@ def test_who_cut_into_a_cable_changes_no_payload(tagged_lab: Lab, rng: random.Ra
         assert (others, counted["BAD_TAG"]) == (0, changed["up"])
 
 
+@pytest.mark.sampled(4)
 def test_the_same_cable_changes_what_has_no_tags(tagged_lab: Lab, rng: random.Random) -> None:
     lab = tagged_lab
     cable = CutCable(lab, "w0", rng.randrange(1 << 32))
@@ -127,7 +128,7 @@ def test_the_same_cable_changes_what_has_no_tags(tagged_lab: Lab, rng: random.Ra
     assert results["opt"]["wrong"] and results["w0"]["wrong"] and not results["w1"]["wrong"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_root_of_a_member_s_host_changes_no_payload_without_the_key(tagged_lab: Lab, rng: random.Random) -> None:
     """Each member's next frames from its own address and port, before the job begins and while it runs."""
     lab = tagged_lab

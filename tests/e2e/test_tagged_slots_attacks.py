@@ -35,7 +35,7 @@ def slots(lab: Lab, *, tags: bool) -> JobPlan:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("tags", [True, False])
 def test_who_cut_into_a_worker_s_cable(tagged_slots_lab: Lab, rng: random.Random, tags: bool) -> None:
     """Every third vector and sum on w1's cable has a bit changed: with tags no sum is, without all workers' are."""
@@ -57,6 +57,7 @@ def test_who_cut_into_a_worker_s_cable(tagged_slots_lab: Lab, rng: random.Random
     assert 0 < told["w1"] <= changed["down"], "it has looked at all but copies that came after its last sum"
 
 
+@pytest.mark.sampled(4)
 def test_root_of_a_worker_s_host_changes_no_sum_without_the_key(tagged_slots_lab: Lab, rng: random.Random) -> None:
     """A worker's next vectors and acknowledgements from its own address and port, before the job and while it runs."""
     lab = tagged_slots_lab

@@ -89,7 +89,7 @@ def address(lab: ControlledLab, host: str) -> str:
     return str(lab.topology.host(host).ip.ip)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_torchrun_on_machines_of_two_racks(controlled: ControlledLab) -> None:
     skip_on(controlled)
     hosts = ["w0", "w2"]
@@ -110,7 +110,7 @@ def test_torchrun_on_machines_of_two_racks(controlled: ControlledLab) -> None:
     assert len(weights) == 2 and len(set(weights)) == 1, said
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_job_file_with_ranks_in_another_order(controlled: ControlledLab, tmp_path: Path) -> None:
     skip_on(controlled)
     hosts = ["w0", "w1", "w2"]
@@ -136,7 +136,7 @@ def check_cases(ended: Mapping[str, tuple[int, str, str]], cases: Sequence[str])
         assert not [one for one in said if "error" in one], f"{host}: {said}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_groups_of_some_ranks_go_through_the_switches(controlled: ControlledLab, tmp_path: Path) -> None:
     """A mesh of 2 x 2 over two racks, its ranks in another order than the job's workers; then groups as they come."""
     skip_on(controlled)
@@ -178,7 +178,7 @@ def describe(lab: ControlledLab) -> dict[str, object]:
     return {"name": job.name, "kind": job.kind, "workers": list(job.workers), "members": members}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_machine_that_dies_is_named(controlled: ControlledLab, tmp_path: Path) -> None:
     skip_on(controlled)
     hosts = ["w0", "w1", "w3"]

@@ -72,7 +72,7 @@ def drops() -> dict[str, int]:
     return dict(switch["drops"])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_members_meet_while_a_host_attacks(network: Network, seed: int) -> None:
     network("luwu")
     catchment("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
@@ -105,7 +105,7 @@ def test_members_meet_while_a_host_attacks(network: Network, seed: int) -> None:
     assert "no host 'w9'" in catchment("traffic", "worker", "train", "--host", "w9", code=1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_every_stream_of_luwu_has_players(network: Network, seed: int) -> None:
     network("luwu")
     catchment("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
@@ -133,7 +133,7 @@ def test_every_stream_of_luwu_has_players(network: Network, seed: int) -> None:
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_members_of_a_job_with_tags_meet_while_one_s_host_attacks(network: Network, seed: int) -> None:
     network("luwu", tags=True)
     create = ("job", "create", "--slots", "8", "--workers", "w0,w1", "--root", "opt")
@@ -157,7 +157,7 @@ def test_members_of_a_job_with_tags_meet_while_one_s_host_attacks(network: Netwo
     assert "the job has no tags" in said
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_workers_of_the_slots_check_every_sum(network: Network, seed: int) -> None:
     network("p4sgd")
     catchment("job", "create", "fast", "--kind", "slots", "--workers", "w0,w1,opt", "--slots", "8")

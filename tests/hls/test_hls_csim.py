@@ -15,7 +15,7 @@ from catchment.rtl.packed import layout
 from catchment.rtl.sources import RTL
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_c_simulation() -> None:
     result = subprocess.run([compile_kernels("csim.cpp", "csim")], capture_output=True, text=True, check=False)
     assert result.stdout == "csim: 0 failures\n"
@@ -36,6 +36,7 @@ def test_the_tcl_names_the_kernels_and_files_that_there_are() -> None:
         assert re.search(rf"\b{name}\(", testbench), f"the testbench never calls {name}"
 
 
+@pytest.mark.sampled(4)
 def test_the_converters_have_the_streams_of_the_rtl(rng: random.Random) -> None:
     """Their widths, and how to convert as it lies in TUSER; names differ in Vitis' capitals alone."""
     found = np.zeros(8, np.uint32)

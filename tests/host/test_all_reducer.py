@@ -72,7 +72,7 @@ def integer_sum(seed: int, workers: int, turn: int, size: int) -> NDArray[np.int
     return np.asarray(sum(integers(seed, w, turn, size).astype(np.int64) for w in range(workers))).astype(np.int32)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spin", [0.0, 0.001])
 @pytest.mark.parametrize("faults", [{}, WILD], ids=["clean", "wild"])
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -190,7 +190,7 @@ def test_a_worker_that_goes_missing_is_an_error_not_a_hang() -> None:
         assert caught.value.kind == "stalled" and caught.value.seq is not None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_pause_of_the_caller_is_not_the_networks(seed: int) -> None:
     """What is waited for was started long ago; only the time spent waiting counts."""
     with job(2, timeout=4.0) as (_, members):

@@ -166,7 +166,7 @@ def test_types_and_exponents_that_disagree() -> None:
     assert "4 after 3" in str(error)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_missing_worker_is_an_error_in_time() -> None:
     with luwu(3, absent=(1,), timeout=6.0) as job:  # from the first second on there is a stall to be seen
         requests = [worker.push(np.ones(10_000, np.int32)) for worker in job.workers]

@@ -67,7 +67,7 @@ def test_fp32_around_every_step(numbers: np.random.Generator, workers: int) -> N
         check_quantize(np.concatenate([words, near.view(np.uint32), each]), DataType.FP32, exponent, workers)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every_dtype
 @pytest.mark.parametrize("workers", [1, 4, 5, 64])
 def test_every_sum_becomes_the_nearest_element(dtype: DataType, workers: int) -> None:

@@ -26,7 +26,7 @@ def test_every_sum_once_and_right(rng: random.Random, workers: int, slots: int) 
 TREES: dict[str, Shape] = {"two racks": [2, 1], "depth 3": [[1, 2], [2]], "a rack and rows": [[3], [1], [2, 2]]}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", TREES.values(), ids=TREES)
 @pytest.mark.parametrize("slots", [1, 4])
 def test_every_sum_once_and_right_on_trees(rng: random.Random, shape: Shape, slots: int) -> None:
@@ -39,7 +39,7 @@ def test_every_sum_once_and_right_on_trees(rng: random.Random, shape: Shape, slo
 FORGED: dict[str, Shape] = {"2": 2, "3": 3, "8": 8, "two racks": [2, 1], "alone in its rack": [[1, 2], [2]]}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", FORGED.values(), ids=FORGED)
 @pytest.mark.parametrize("slots", [1, 2, 8])
 def test_frames_far_ahead_stop_no_worker(rng: random.Random, shape: Shape, slots: int) -> None:

@@ -26,7 +26,7 @@ print(try_source(file, sys.argv[3], [str(test)], 3 if "while" in sys.argv[3] els
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("source", "verdict"),
     [

@@ -28,14 +28,14 @@ def run(rng: random.Random, build: Build, frames: int) -> None:
         assert target.switch.read_registers(name) == cells, f"register {name}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lanes", [8, 64, 256])
 def test_embedded_equals_the_model(rng: random.Random, lanes: int) -> None:
     for _ in range(4):
         run(rng, Build(lanes=lanes), 2000)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("build", [Build(8, 16, 1, 4), Build(8, 16, 32, 4), Build(8, 64, 9, 5)])
 def test_other_sizes(rng: random.Random, build: Build) -> None:
     run(rng, build, 2000)

@@ -69,7 +69,7 @@ def finish(net: Network) -> None:
             assert switch.target.switch.read_registers(name) == cells, name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_luwu_and_all_reduce_on_one_switch(rng: random.Random) -> None:
     for _ in range(4):
         net = Network(rng, Trouble.random(rng), make_switch=Paired)
@@ -84,7 +84,7 @@ def test_luwu_and_all_reduce_on_one_switch(rng: random.Random) -> None:
         finish(net)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", [Mode.REDUCE, Mode.BCAST, Mode.ALLREDUCE])
 def test_tree(rng: random.Random, mode: Mode) -> None:
     for _ in range(2):

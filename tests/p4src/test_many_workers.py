@@ -16,7 +16,7 @@ LANES, SLOTS = 8, 16
 COUNTS = (1, 7, 8, 9, 16, 17, 25, 33, 41, 49, 57, 64)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", ["luwu", "p4sgd"])
 def test_the_minimum_is_over_all_workers(program: str, rng: random.Random) -> None:
     """Workers speak in any order, several times, the last of them at last; then vectors meet the bound that follows."""

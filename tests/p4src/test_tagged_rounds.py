@@ -76,6 +76,7 @@ def forgeries(switch: TaggedSlots, frame: bytes) -> list[bytes]:
     return made + [bytes(b ^ (at == place) for at, b in enumerate(good)) for place in range(start, len(good))]
 
 
+@pytest.mark.sampled(4)
 def test_attacks_change_no_round_and_are_counted(switch: TaggedSlots) -> None:
     """Vectors and acknowledgements that are forged do not count; the sum, its copies and the confirmation are right."""
     attacks = forgeries(switch, switch.say(PacketType.PA, 1, 5, [9] * LANES))

@@ -47,7 +47,7 @@ def test_hosts_make_the_model_s_tags(size: int, rng: random.Random) -> None:
         assert _machines.frame_tag(key, data) == tags.tag_of(key, header, payload)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("lanes", "program"), [(8, "luwu"), (64, "luwu"), (8, "p4sgd"), (64, "p4sgd")])
 def test_the_program_equals_the_model(lanes: int, program: str, rng: random.Random) -> None:
     """Random frames with tags that are right, wrong or missing, in streams with and without keys; state included."""

@@ -43,7 +43,7 @@ def test_a_planted_bug_is_noticed(bug: Bug, tmp_path: Path) -> None:
     check(bug, tmp_path)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @needs_mounts
 @pytest.mark.parametrize("language", EVERY_TIME)
 def test_a_bug_of_a_language_is_noticed(language: str, rng: random.Random, tmp_path: Path) -> None:
@@ -58,6 +58,7 @@ def test_a_sample_of_planted_bugs_is_noticed(rng: random.Random, tmp_path: Path)
         check(bug, tmp_path / str(number))
 
 
+@pytest.mark.sampled(4)
 @needs_mounts
 def test_a_bug_that_no_test_notices_is_told(tmp_path: Path) -> None:
     candidates = [bug for bug in BUGS if bug.file.endswith(".py")]

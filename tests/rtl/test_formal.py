@@ -12,7 +12,7 @@ PROOFS = {proof.name: proof for proof in proofs()}
 SAMPLE = ("skid_buffer", "arbiter_rr")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.sources_alone
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_proof_holds_and_its_mutants_fail(name: str) -> None:
@@ -28,14 +28,14 @@ def test_every_other_proof(proof: Proof) -> None:
         assert verdict.good, f"{verdict.task}: {verdict.log}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_mutant_that_changes_nothing_is_told() -> None:
     mutant = PROOFS["skid_buffer"].mutants[0]
     harmless = dataclasses.replace(PROOFS["skid_buffer"], mutants=(dataclasses.replace(mutant, new=mutant.old),))
     assert [verdict.good for verdict in run(harmless)] == [True, True, True, False]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_an_induction_step_may_be_asked_for_each_assertion() -> None:
     proof = dataclasses.replace(PROOFS["skid_buffer"], one_by_one=True, mutants=())
     assert all(verdict.good for verdict in run(proof))

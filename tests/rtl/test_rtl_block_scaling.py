@@ -91,6 +91,7 @@ def expected(message: Message, form: LaneFormat) -> tuple[bytes, int, int, int, 
     return out, saturated, nonfinite, max(used), max(needs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("packed", [False, True], ids=["whole", "packed"])
 @pytest.mark.parametrize("slots", [1, 4, 32, 511])
 @pytest.mark.parametrize("pace", [Pace(), Pace(latency=60, read_stall=100, write_stall=100, link_stall=100)])

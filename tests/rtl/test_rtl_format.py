@@ -53,6 +53,7 @@ def numbers(rng: random.Random) -> np.random.Generator:
     return np.random.default_rng(rng.getrandbits(64))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [DataType.FP16, DataType.BF16])
 def test_every_16_bit_word_at_the_exponents_that_matter(dtype: DataType, rng: random.Random) -> None:
     for exponent in {-128, 127, -24, 0, 16, *(rng.randrange(-128, 128) for _ in range(8))}:
@@ -67,7 +68,7 @@ def test_every_16_bit_word_at_every_exponent(dtype: DataType, workers: int) -> N
         check_to_int(every_word(dtype), dtype, exponent, workers)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("stages", "halves"), BUILDS)
 def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
@@ -77,7 +78,7 @@ def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Ge
     check_to_int(some_lanes(numbers, 999).view(np.uint32), DataType.INT32, 5, 4, stages=stages, halves=halves)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("stages", "halves"), BUILDS)
 def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for dtype in (*FLOATS, DataType.INT32):
@@ -88,6 +89,7 @@ def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator,
             check_to_float(lanes, dtype, exponent, workers, stages=stages, halves=halves)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("gaps", ROUGH)
 def test_messages_of_all_lengths_and_types_one_after_another(
     gaps: Gaps, numbers: np.random.Generator, rng: random.Random

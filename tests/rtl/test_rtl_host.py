@@ -15,7 +15,7 @@ from catchment.rtl.generated.nic_regs import Status
 from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType, Flag
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes half a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes half a minute
 
 BASE = 0x1_2340_0000
 VIRTUAL = 0x7F12_3440_0000

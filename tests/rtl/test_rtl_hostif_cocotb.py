@@ -6,6 +6,7 @@ import pytest
 from cocotb_run import run_cocotb
 
 
+@pytest.mark.sampled(4)
 def test_tlb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("tlb", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch, parameters={"ENTRIES": 8})
 
@@ -14,6 +15,6 @@ def test_request_queue(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("request_queue", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch, parameters={"DEPTH": 4})
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_host_access(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("host_access_axi", "cocotb_host_access", seed=seed, monkeypatch=monkeypatch)

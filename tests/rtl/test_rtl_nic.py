@@ -73,6 +73,7 @@ def check(pull: Request, expected: bytes, flags: Flag) -> None:
     assert completion.flags == flags
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("workers", [2, 3])
 def test_gradients_up_and_parameters_down_under_any_faults(workers: int, rng: random.Random) -> None:
     hops = some_faults(rng)

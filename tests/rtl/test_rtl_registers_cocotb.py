@@ -6,6 +6,6 @@ import pytest
 from cocotb_run import run_cocotb
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_nic_registers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("nic_registers", "cocotb_registers", seed=seed, monkeypatch=monkeypatch)

@@ -76,7 +76,7 @@ def check_ring(devices: int, seed: int, faults: bool) -> None:
             assert counted(ring, register) == 0, register.name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "faults", [pytest.param(False, marks=pytest.mark.slow, id="good links"), pytest.param(True, id="bad links")]
 )
@@ -92,6 +92,7 @@ def test_rings_of_every_size(devices: int, seed: int) -> None:
         check_ring(devices, seed + turn, faults=turn % 3 != 0)
 
 
+@pytest.mark.sampled(4)
 def test_a_tensor_waits_for_the_last_device(seed: int) -> None:
     """Nobody is done, and other tensors are summed, until the last device has posted."""
     with SyncRing(4, 64, seed=seed) as ring:
@@ -143,7 +144,7 @@ def test_what_cannot_be_posted_is_refused_and_counted() -> None:
         assert not node.done
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", ["sum", "maximum"])
 def test_the_kernel_makes_the_same_memories(operation: Operation, seed: int) -> None:
     """A chunk by the HLS kernel, pass by pass, and the same tensor by the hardware."""

@@ -6,6 +6,6 @@ import pytest
 from cocotb_run import run_cocotb
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_hashes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_cocotb("sip_hash", "cocotb_tags", seed=seed, monkeypatch=monkeypatch) == 2

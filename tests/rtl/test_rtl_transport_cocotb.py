@@ -6,6 +6,6 @@ import pytest
 from cocotb_run import run_cocotb
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_transport_under_cocotb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_cocotb("transport", "cocotb_transport", seed=seed, monkeypatch=monkeypatch) == 9

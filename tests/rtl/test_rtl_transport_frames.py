@@ -13,7 +13,7 @@ from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, Settings, StreamSetting
 from catchment.rtl.generated.nic_regs import Role
 from catchment.wire.generated.constants import DataType, Flag, PacketType
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes half a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes half a minute
 
 BASE = 0xFFFF_FFFD
 UP = StreamSettings(gen=0x1234, base_seq=BASE, window=16, slots=64)

@@ -127,7 +127,7 @@ def any_job(rng: random.Random, **fixed: float) -> Job:
     return Job(**(choices | fixed))  # type: ignore[arg-type]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_jobs_under_any_faults(rng: random.Random) -> None:
     """Loss, duplication, reordering, old frames and heartbeats, switch restarts, gaps on every port, wrap."""
     seen: dict[str, int] = {}
@@ -140,7 +140,7 @@ def test_jobs_under_any_faults(rng: random.Random) -> None:
         assert seen[name], f"{name} has not been covered"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("hard_reset", [False, True], ids=["enable", "rst"])
 def test_streams_end_in_the_middle_and_begin_again(hard_reset: bool, rng: random.Random) -> None:
     """New generations while frames of the old ones are on their way, and are delivered again later."""
@@ -162,7 +162,7 @@ def test_a_clean_link_is_full() -> None:
     assert counts["clocks"] - idle <= counts["busy_beats"] / 2, "a bubble"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("vector_bytes", "places"), [(1024, 16), pytest.param(64, 4, marks=pytest.mark.slow)])
 def test_other_vectors_and_windows(vector_bytes: int, places: int, rng: random.Random) -> None:
     """256 lanes and 16; windows that are smaller than what the stream is told, and that are always full."""

@@ -22,7 +22,7 @@ from catchment.rtl.generated.nic_regs import Role
 from catchment.sim.world.star import Hops, Inject
 from catchment.wire.generated.constants import DataType, Mode
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes half a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes half a minute
 
 SWITCHES = {"model": model_switch, "embedded": embedded_switch}
 BASES = (0, 0xFFFF_FFF0, 0x7FFF_FFE0, 0x0000_03F8)

@@ -83,6 +83,7 @@ def test_a_change_of_what_it_needs_runs_it_again(checkout: Checkout) -> None:
     assert checkout.runs() == 4
 
 
+@pytest.mark.sampled(3)
 def test_a_failure_is_never_kept(checkout: Checkout) -> None:
     checkout.source.write_text("NUMBER = 3\n")
     for run in (1, 2):

@@ -127,7 +127,7 @@ def test_a_rank_that_never_came_is_named(lab: ShmLab, job: JobPlan) -> None:
             rank.close()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_killed_rank_is_named_within_the_timeout(lab: ShmLab, job: JobPlan) -> None:
     members = start(lab, job, forever=True, operations=1 << 30, most=20_000, seed=0, timeout=4.0)
     for member in members.values():

@@ -71,6 +71,7 @@ def ranks_of(lab: TreeLab, rng: random.Random) -> list[str]:
     return names
 
 
+@pytest.mark.sampled(4)
 def test_the_bits_of_a_tree_are_those_of_one_switch(lab: TreeLab, rng: random.Random) -> None:
     names = ranks_of(lab, rng)
     job = lab.allreduce(names, slots=SLOTS, name="bits")
@@ -98,7 +99,7 @@ def test_the_bits_of_a_tree_are_those_of_one_switch(lab: TreeLab, rng: random.Ra
                 assert np.array_equal(outcome[at].view(np.uint32), expected.view(np.uint32)), (scaling, size)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_who_calls_something_else_and_who_is_gone_is_named_through_the_tree(lab: TreeLab, rng: random.Random) -> None:
     names = ranks_of(lab, rng)
     odd, gone = rng.sample(range(len(names)), 2)

@@ -68,7 +68,7 @@ def test_sums_are_exact_while_frames_of_one_rank_are_lost(lab: ShmLab, admin: Pa
         operator.set_faults(2, "off")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_rank_killed_inside_is_an_error_of_its_job_and_of_no_other(lab: ShmLab, rng: random.Random) -> None:
     attempts = 4
     for attempt in range(attempts):

@@ -43,7 +43,7 @@ def guesses(rank: Communicator) -> tuple[int, int]:
     return stats["exponents_guessed"], stats["exponents_missed"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_same_values_again_are_guessed_right(ranks: list[Communicator], rng: random.Random) -> None:
     values = [np.float32(2.0**e) for e in rng.sample(range(-20, 20, golden.GRID), 3)]  # other exponents on the grid
 
@@ -60,7 +60,7 @@ def test_the_same_values_again_are_guessed_right(ranks: list[Communicator], rng:
     assert [guesses(rank) for rank in ranks] == [(5, 1)] * 3
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]) -> None:
     def body(rank: Communicator) -> None:
         for number in range(6):
@@ -75,6 +75,7 @@ def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]
     assert [guesses(rank) for rank in ranks] == [(6, 6)] * 3
 
 
+@pytest.mark.sampled(4)
 def test_fresh_values_of_one_distribution_are_guessed_right(ranks: list[Communicator], seed: int) -> None:
     """The largest of a vector of normal values is mostly between 2 and 4, and always below 16, where the grid ends."""
 
@@ -128,7 +129,7 @@ def test_what_is_not_finite_is_counted_once(ranks: list[Communicator]) -> None:
     assert [(rank.stats()["saturated"], rank.stats()["nonfinite"]) for rank in ranks] == [(0, 0), (0, 4), (0, 0)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", [0.0, 0.05])
 def test_exact_among_mismatches_and_priorities(loss: float, rng: random.Random, seed: int) -> None:
     """Guesses in flight are void behind a mismatch, and overtaken by what is urgent: all ranks begin again alike.

@@ -74,7 +74,7 @@ def summed(lab: ShmLab, arrays: list[NDArray[Any]], name: str, **options: Any) -
     return results, counted
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scaling", PACKED)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_sums_are_as_defined(lab: ShmLab, dtype: DataType, scaling: str, rng: random.Random) -> None:
@@ -211,7 +211,7 @@ def test_a_rank_with_other_lanes_is_named(lab: ShmLab, rng: random.Random) -> No
                 assert all("packed lanes" in error.message and not error.fatal for error in errors)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_data_behind_the_signatures_are_packed_too(rng: random.Random) -> None:
     """One frame from each rank for twice as many elements as there are lanes behind the signatures."""
     names, room = NAMES[:3], 256 - 9

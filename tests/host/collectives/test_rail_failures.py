@@ -102,6 +102,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.sampled(4)
 def test_a_switch_dies_in_the_middle_of_operations(place: Place, rng: random.Random) -> None:
     dies_after = rng.randrange(2, 10)
 
@@ -189,7 +190,7 @@ def test_a_switch_comes_back_with_nothing_in_its_memory(place: Place, rng: rando
         assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("links", [False, True], ids=["a switch dies", "a link is cut"])
 @pytest.mark.parametrize("rails", [2, 3])
 def test_all_rails_but_one_fail_between_random_steps_under_loss(links: bool, rails: int, rng: random.Random) -> None:
@@ -238,7 +239,7 @@ def test_switches_of_all_rails_that_are_gone_are_named_long_before_the_timeout(p
             ranks[0].barrier().wait()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_without_a_rail_that_joins_all_ranks_it_is_said_who_is_not_heard(place: Place) -> None:
     with rail_sets(place.labs, policy=RailPolicy.FIXED, timeout=PATIENCE) as ranks:
         assert together(ranks, lambda rank: rank.barrier().wait()) == [None] * RANKS

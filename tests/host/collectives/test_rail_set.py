@@ -26,7 +26,7 @@ def labs() -> Iterator[list[ShmLab]]:
         yield [exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024)) for _ in range(2)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", RailPolicy)
 def test_the_bits_are_those_of_one_rail(policy: RailPolicy, labs: list[ShmLab], rng: random.Random) -> None:
     # Of 20,000 elements one rail gets 31 vectors and less: an array of that length would be on the grid.  Of 16,385 one
@@ -69,6 +69,7 @@ def test_a_small_operation_goes_over_one_rail(labs: list[ShmLab], rng: random.Ra
         assert [[state.parts for state in rank.rails()] for rank in ranks] == [[0, 1]] * RANKS
 
 
+@pytest.mark.sampled(4)
 def test_the_table_is_the_same_on_all_ranks_whoever_is_late(labs: list[ShmLab], rng: random.Random) -> None:
     """Rank 0 runs far ahead of the others: its operations wait for reports, and its calls return at once."""
     arrays = [[values(rng, rank, 40_000) for _ in range(90)] for rank in range(RANKS)]

@@ -79,7 +79,7 @@ def exact(ranks: list[RailSet], rng: random.Random) -> None:
         assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", ["udp", "shared memory"])
 def test_a_rail_that_was_never_up_is_done_without_and_said_once(
     way: str, labs: list[ShmLab], rng: random.Random, caplog: pytest.LogCaptureFixture, tmp_path: Path
@@ -112,7 +112,7 @@ def test_a_rail_that_was_never_up_is_done_without_and_said_once(
     assert len(said()) == RANKS, "once each"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_rail_whose_switch_comes_later_is_used_then(labs: list[ShmLab], rng: random.Random, tmp_path: Path) -> None:
     """The sockets of rail b are where its switch's will be, and nothing is there while the ranks open."""
     with ExitStack() as exits:

@@ -47,7 +47,7 @@ def done(work: Work, lanes: int) -> None:
     assert work.statistics.vectors == vectors(lanes)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_what_needs_no_guess_is_one_vector(ranks: list[Communicator], seed: int) -> None:
     """Integers, words, fixed scaling; and one more lane than there is room for."""
 
@@ -78,7 +78,7 @@ def test_what_needs_no_guess_is_one_vector(ranks: list[Communicator], seed: int)
     assert together(ranks, body) == [None] * 3
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("size", SCALED)
 def test_a_guess_of_e_rides_and_a_wrong_one_leaves_again(ranks: list[Communicator], size: int) -> None:
     magnitudes = (1.0, 1.0, 2.0**-9, 2.0**-9, 300.0)

@@ -219,6 +219,7 @@ def test_a_switch_and_a_ring_carry_parts_of_one_operation(
         used_at_last(ranks, rng)
 
 
+@pytest.mark.sampled(4)
 def test_a_ring_whose_link_is_cut_is_a_rail_that_fails_and_returns(labs: dict[str, ShmLab], rng: random.Random) -> None:
     cables: dict[str, list[Cable]] = {"t": []}
     with ranks_over(labs, {"t": RING}, cables) as ranks:

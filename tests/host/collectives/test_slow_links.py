@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from collective_lab import communicators, together
 
 from catchment.host.collectives import Communicator
@@ -14,6 +15,7 @@ LANES, SLOTS, VECTORS = 256, 32, 224
 RATE = "rate=800kbit,queue=2m"  # a vector takes 11 ms, a window 0.3 s
 
 
+@pytest.mark.sampled(4)
 def test_the_first_windows_leave_the_link_to_vectors(rng: random.Random) -> None:
     """No answer is a sample until then, for each is to a vector that was repeated, and heartbeats go by round trips."""
     names = ["w0", "w1"]

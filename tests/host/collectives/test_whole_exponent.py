@@ -86,7 +86,7 @@ def test_nan_and_infinities_are_those_of_floats(rng: random.Random) -> None:
         assert np.isnan(outcome[0][17]) and outcome[0][2000] == np.inf and outcome[0][2001] == -np.inf
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_ranks_that_scale_otherwise_disagree(rng: random.Random) -> None:
     arrays = [values(rng, rank, 600) for rank in range(len(NAMES))]
     with (

@@ -19,7 +19,7 @@ SIZES = range(LANES + 4, 3 * LANES)  # beyond what is gathered and what leaves w
 ROUNDS, TOGETHER = 80, 3
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_late_sums_of_wrong_guesses_go_into_no_other_operation(rng: random.Random) -> None:
     """Magnitudes change from call to call, so every guess is wrong; lines lose, so sums come late, in any order.
 

@@ -304,7 +304,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_killed_processes_go_on(template: Template, tmp_path: Path, rng: random.Random) -> None:
     # one kills itself in the middle of a write, one is killed from outside right after a pass was reported
     killed = _killed_until_done(

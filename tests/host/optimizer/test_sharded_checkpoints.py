@@ -65,7 +65,7 @@ def in_ranks(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
     return torch.load(folder / "whole.pt", weights_only=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_from_shards_to_devices_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
     whole = in_ranks(tmp_path)

@@ -406,6 +406,7 @@ def test_a_closed_store(places: list[Path]) -> None:
     _kind("closed", "closed", lambda: store.commit(1))
 
 
+@pytest.mark.sampled(4)
 def test_without_io_uring_it_says_so_and_works(places: list[Path], tmp_path: Path) -> None:
     create(places).close()
     program = (

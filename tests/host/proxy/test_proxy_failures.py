@@ -43,7 +43,7 @@ def test_routes_have_to_name_a_proxy_for_every_shard() -> None:
         run_group(group, TABLE, lambda client, _: push_all(client, TABLE), routes=[[0, 1]])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_somebody_who_does_not_come_is_named() -> None:
     with group_of(1, 1, timeout=0.3) as group:
         with Proxy(group, 0) as proxy, pytest.raises(ProxyError, match=r"waited 0.3 s for client 0: start it"):

@@ -27,7 +27,7 @@ def test_neither_end_waits_for_one_that_says_nothing() -> None:
             reached.result(LIMIT)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("hello", "said"),
     [

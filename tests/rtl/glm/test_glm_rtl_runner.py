@@ -38,6 +38,7 @@ def test_both_workers_give_the_same_model(loss: Loss, rng: random.Random) -> Non
     assert all(report.facts["clocks_per_micro_batch"] > 0 for report in reports[1:])
 
 
+@pytest.mark.sampled(4)
 def test_lost_frames_change_nothing_and_a_built_shape_says_nothing(rng: random.Random) -> None:
     prepared = prepare(samples_of(rng, 40, 150), Training(workers=2, batch=8, epochs=2))
     said: list[str] = []

@@ -42,6 +42,7 @@ def events_of(case: Case, hop: int = 60) -> dict[str, list[int]]:
         return {"received": received, **{name: worker.events(name) for name in ("sums", "sent", "full", "scales")}}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bits", [1, 2, 4, 7])
 def test_a_micro_batch_takes_its_planes(bits: int, rng: random.Random) -> None:
     """Sums come every chunks * bits clocks where no word or credit has to be waited for: nothing is added between them.

@@ -10,7 +10,7 @@ from cocotb_run import run_cocotb
 HERE = Path(__file__).parent
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("top", ["rounding_shift", "loss_lane"])
 def test_against_the_golden_model(top: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb(top, "cocotb_glm", seed=seed, monkeypatch=monkeypatch, folder=HERE)
@@ -22,7 +22,7 @@ def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatc
     run_cocotb("glm_core", "cocotb_core", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters=small)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_rounds_among_forged_frames(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb(
         "round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters={"SLOTS": 16}

@@ -34,6 +34,7 @@ def _measured(case: Case, hop: int) -> tuple[int, int]:
         return worker.counts().clocks, received - worker.events("sent")[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("bits", "chunks", "sizes", "hop"),
     [

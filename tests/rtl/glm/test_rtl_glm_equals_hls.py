@@ -14,7 +14,7 @@ from catchment.sim.cosim.glm.training import LOSS_CODES
 from catchment.sim.golden import glm
 from catchment.wire.generated.glm_numbers import ACCUMULATOR_BITS, BANKS
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
 
 
 @pytest.mark.parametrize("loss", list(Loss))

@@ -13,6 +13,7 @@ from catchment.sim.cosim.glm.network import model_switch
 from catchment.sim.world.star import Hops
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", list(Loss))
 def test_one_worker_of_one_engine(loss: Loss, rng: random.Random) -> None:
     case = Case(rng, bits=rng.randrange(1, 17), loss=loss, epochs=2)

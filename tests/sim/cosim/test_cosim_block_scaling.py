@@ -16,7 +16,7 @@ from catchment.sim.cosim.rounds import as_type
 from catchment.sim.golden import block_messages, formats
 from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
 
 LANES = 64
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)

@@ -16,7 +16,7 @@ from catchment.sim.cosim import Faults, Machine
 from catchment.sim.cosim.rounds import gradients
 from catchment.wire.generated.constants import UDP_PORT, DataType
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
 
 
 def verb(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ def random_parts(rng: random.Random, workers: int, count: int) -> list[np.ndarra
     return [numbers.normal(size=count).astype(np.float32) for _ in range(workers)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("workers", [2, 8, pytest.param(16, marks=pytest.mark.slow)])
 def test_sums_and_parameters_equal_numpys(workers: int, rng: random.Random) -> None:
     with Machine.star(workers, seed=rng.getrandbits(32)) as machine:

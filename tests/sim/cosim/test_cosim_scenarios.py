@@ -17,7 +17,7 @@ from catchment.sim.cosim.rounds import as_type, gradients, parameters, summed
 from catchment.sim.world import WorldError
 from catchment.wire.generated.constants import DataType, PacketType
 
-pytestmark = pytest.mark.sampled(3)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 

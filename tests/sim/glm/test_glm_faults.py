@@ -24,7 +24,7 @@ from catchment.sim.glm.network_runner import NetworkRunner
 ENDLESS = 100_000
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_worker_that_is_killed_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, prepared = Watched(monkeypatch), prepared_samples(rng, 3, ENDLESS)
     said = failure(prepared, NetworkRunner(LabKind.SHM), watched.kill_worker)
@@ -40,7 +40,7 @@ def test_a_switch_that_is_killed_is_named(rng: random.Random, monkeypatch: pytes
     assert watched.nothing_is_left()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_two_trainings_at_once(rng: random.Random) -> None:
     """Each with a switch of its own; both have the golden model's weights in spite of lost frames."""
     trainings = [prepared_samples(rng, 2, 3) for _ in range(2)]
@@ -58,7 +58,7 @@ def test_two_trainings_at_once(rng: random.Random) -> None:
         assert np.array_equal(found[number], train(prepared, LocalRunner())[0].weights)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     """No folder, no process; no model either."""
     data, temporary = tmp_path / "data.libsvm", tmp_path / "tmp"

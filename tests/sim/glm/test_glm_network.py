@@ -27,7 +27,7 @@ def _samples(rng: random.Random, samples: int, features: int) -> Samples:
     return Samples.of(values, np.where(scores > np.median(scores), 1, -1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("training", "drop"),
     [

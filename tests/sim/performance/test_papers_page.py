@@ -32,7 +32,7 @@ def test_a_claim_that_is_out_of_its_tolerance_does_not_hold() -> None:
     assert not claim(2.21).holds and not claim(1.79).holds
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "table",
     [study.by_workers, study.by_loss, study.by_oversubscription, study.by_slots, study.by_stragglers],
@@ -43,7 +43,7 @@ def test_the_pages_study_is_what_the_simulator_gives(table: object) -> None:
         assert f"| {' | '.join(row)} |" in (PAGES / page.STUDY).read_text("utf-8"), "run `catchment simulate figures`"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         page.write_pages(tmp_path / "nowhere" / "papers.md")

@@ -15,7 +15,7 @@ THIRD_LEVEL = tuple(case for case in CASES if "three levels" in case.name or "mi
 
 
 def _case(case: Case) -> object:
-    return pytest.param(case, id=case.name, marks=pytest.mark.sampled(8 if case in THIRD_LEVEL else 5))
+    return pytest.param(case, id=case.name, marks=pytest.mark.sampled(12 if case in THIRD_LEVEL else 8))
 
 
 @pytest.mark.sources_alone("spin", "gcc")

@@ -102,7 +102,7 @@ def _run(target: Switch, a: int, b: int, s: int, width: int) -> list[int]:
     return [int.from_bytes(out[i : i + size], "big") >> pad for i in range(0, len(out), size)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", [*QUICK_WIDTHS, *(pytest.param(w, marks=pytest.mark.slow) for w in SLOW_WIDTHS)])
 def test_every_operation_is_pythons(width: int, tmp_path: Path, rng: random.Random) -> None:
     dice = rng

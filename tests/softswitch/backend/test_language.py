@@ -60,6 +60,7 @@ def test_calls_copy_in_and_out_also_when_arguments_overlap(tmp_path: Path) -> No
     assert run(0, 0, 5, 0x12345678) == (0, 0, 5, 0x78345612)
 
 
+@pytest.mark.sampled(4)
 def test_arguments_are_read_before_anything_is_written(tmp_path: Path) -> None:
     declarations = """
     bit<8> bump(inout bit<8> x) { x = x + 1; return x; }
@@ -85,6 +86,7 @@ def test_arguments_are_read_before_anything_is_written(tmp_path: Path) -> None:
     assert results == [11, 12, 255, 21]
 
 
+@pytest.mark.sampled(4)
 def test_exit_leaves_every_call_and_copies_back(tmp_path: Path) -> None:
     declarations = """
     control Inner(inout bit<8> x) { apply { x = 1; if (x == 1) { exit; } x = 2; } }
@@ -117,6 +119,7 @@ def test_exit_leaves_every_call_and_copies_back(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.sampled(4)
 def test_loops_and_switch_on_values(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
@@ -145,6 +148,7 @@ def test_loops_and_switch_on_values(tmp_path: Path) -> None:
         assert out[1] == {1: 10, 2: 20, 3: 20}.get(a, 30)
 
 
+@pytest.mark.sampled(4)
 def test_lazy_operators_and_effects_run_left_to_right(tmp_path: Path) -> None:
     declarations = "bit<8> bump(inout bit<8> x) { x = x + 1; return x; }"
     target = switch(
@@ -163,7 +167,7 @@ def test_lazy_operators_and_effects_run_left_to_right(tmp_path: Path) -> None:
     assert target.inject(0, frame(10, 5))[0][1] == frame(12, 5, 0x0100, (10 + 11 + 11) << 24 | 77)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_validity_assignment_and_comparison_of_headers(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
@@ -188,6 +192,7 @@ def test_validity_assignment_and_comparison_of_headers(tmp_path: Path) -> None:
     assert inject[5] == frame(5, 7, 1)
 
 
+@pytest.mark.sampled(4)
 def test_registers_counters_outside_their_size(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

@@ -79,6 +79,7 @@ def frame(what: int, lanes: list[int]) -> bytes:
     return bytes([what]) + b"".join(lane.to_bytes(4, "big") for lane in lanes)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "egress", ["", "hdr.l.d5 = hdr.l.d5 + (bit<32>)sm.egress_rid;", "if (sm.egress_rid == 10) { hdr.l.setInvalid(); }"]
 )

@@ -111,7 +111,7 @@ def test_resubmit_and_recirculate(tmp_path: Path) -> None:
     assert target.inject(2, bytes([5, 0, 0, 0]) + bytes(range(9))) == [(1, bytes([5, 0, 0, 0, 0, 1]))]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_digests_logs_and_statistics(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

@@ -59,6 +59,7 @@ def test_what_becomes_a_loop(tmp_path: Path) -> None:
     assert "++k" not in generated(tmp_path, "l.d0 + 1")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("argument", ["factor", "l.d0"])
 def test_results_are_those_of_single_calls(argument: str, tmp_path: Path, rng: random.Random) -> None:
     target = switch(tmp_path, "reroll", **parts(argument))

@@ -59,6 +59,7 @@ def kinds(compiled: BuiltProgram) -> Switch:
     return Switch(compiled, seed=1)
 
 
+@pytest.mark.sampled(4)
 def test_exact_with_a_wide_field(kinds: Switch) -> None:
     key = {"hdr.h.a": 1, "hdr.h.b": 2, "hdr.h.wide": 3 << 70}
     kinds.insert("exact_t", key, "tag", value=7)
@@ -146,6 +147,7 @@ def test_bad_entries_are_refused_with_a_reason(kinds: Switch) -> None:
         kinds.insert("nothing", {}, "tag", value=1)
 
 
+@pytest.mark.sampled(4)
 def test_const_entries_defaults_hit_and_action_run(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
@@ -185,7 +187,7 @@ def test_const_entries_defaults_hit_and_action_run(tmp_path: Path) -> None:
     assert len(target.entries("t")) == 3
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_annotated_priorities_smallest_wins(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
@@ -209,7 +211,7 @@ def test_annotated_priorities_smallest_wins(tmp_path: Path) -> None:
     assert [tag_of(target, a=a) for a in (0x11, 0x21, 0x22, 0x32)] == [1, 3, 3, None]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_profiles_selectors_direct_counters(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

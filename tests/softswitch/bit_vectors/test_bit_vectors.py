@@ -102,6 +102,7 @@ def test_operators_at_some_widths_are_z3s_in_the_interpreter(rng: random.Random,
         check_width(interpreted, width, rng, tmp_path)
 
 
+@pytest.mark.sampled(4)
 def test_operators_at_a_width_are_z3s_when_compiled(rng: random.Random, tmp_path: Path) -> None:
     check_width(compiled, rng.choice(WIDTHS), rng, tmp_path)
 
@@ -115,6 +116,7 @@ def test_operators_at_every_width_are_z3s(
     check_width(engine, width, rng, tmp_path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("engine", [compiled, interpreted])
 def test_nested_expressions_of_mixed_widths_are_z3s(
     engine: Callable[[Path], Inject], rng: random.Random, tmp_path: Path

@@ -53,7 +53,7 @@ def mutate(tokens: list[Token], rng: random.Random) -> list[Token]:
     return mutant
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_mutated_programs(rng: random.Random) -> None:
     text = preprocess(ROOT / "p4src/luwu.p4", [ROOT / "p4src"], {"LANES": "8"})
     tokens = tokenize(text, "luwu.p4")

@@ -55,6 +55,7 @@ def test_results_and_state(engine: str) -> None:
     assert send(50, 0)[2] == 4, "`first` has forgotten it, `second` has not"
 
 
+@pytest.mark.sampled(4)
 def test_the_verbs_take_them(tmp_path: Path) -> None:
     test = tmp_path / "bloom.stf"
     test.write_text("packet 0 00020001 07 0000 00 00000000\nexpect 1 00020001 08 0003 01 00000000 $\n")
@@ -108,7 +109,7 @@ def test_an_error_in_the_cpp_names_the_file(tmp_path: Path) -> None:
         build(PROGRAM, externs=broken)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_change_of_the_cpp_is_compiled_anew(tmp_path: Path) -> None:
     changed = tmp_path / "changed.hpp"
     changed.write_text(CPP.read_text())

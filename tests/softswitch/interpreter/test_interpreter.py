@@ -80,6 +80,7 @@ def test_command_prints_what_leaves(tmp_path: Path) -> None:
         run(source, ["xyz"])
 
 
+@pytest.mark.sampled(4)
 def test_table_writes_are_refused_like_the_compiled_switch_refuses_them(tmp_path: Path) -> None:
     source = _l2(tmp_path)
     both = (InterpretedSwitch(check_file(source).program), Switch(build(source), seed=1))
@@ -113,7 +114,7 @@ def test_table_writes_are_refused_like_the_compiled_switch_refuses_them(tmp_path
             switch.insert("l2", {"hdr.ethernet.dst": 5}, "drop")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_main_program_equals_the_compiled_switch(rng: random.Random) -> None:
     both = (Switch(build(LUWU, defines=DEFINES), seed=1), InterpretedSwitch(check_file(LUWU, (), DEFINES).program))
     for switch in both:

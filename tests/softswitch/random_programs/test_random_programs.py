@@ -18,7 +18,7 @@ def _compare(number: int, seed: int, folder: Path) -> None:
     assert difference is None, f"shrink.py --seed {seed} --number {number}\n{difference}\n{case.text}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", range(3))
 def test_random_programs(seed: int, number: int, tmp_path: Path) -> None:
     _compare(number, seed, tmp_path)

@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from catchment.softswitch.build import build
 from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.errors import SwitchError
@@ -111,6 +113,7 @@ def _write(rng: random.Random, both: tuple[Switch, InterpretedSwitch], known: li
     return outcomes[0] == 0
 
 
+@pytest.mark.sampled(4)
 def test_tables_written_between_packets(rng: random.Random, tmp_path: Path) -> None:
     source = tmp_path / "tables.p4"
     source.write_text(PROGRAM)

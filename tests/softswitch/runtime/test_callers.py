@@ -175,7 +175,7 @@ def test_a_switch_that_has_ended_runs_nothing_in_its_callers(pairs: BuiltProgram
         assert caller.inject(1, frame(5)) == ("closed", [], [])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_callers_killed_at_any_moment_leave_whole_frames_or_none(switch: Switch, rng: random.Random) -> None:
     frames = [(1, frame(rng.randrange(1, 1 << 32), cell)) for cell in range(CELLS)]
     for _ in range(12):

@@ -14,7 +14,7 @@ ROOT = SCRIPT.parents[3]
 PROGRAMS = ("luwu", "p4sgd", "copies", "loops")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_mutated_frames_are_all_counted(seed: int) -> None:
     command = [sys.executable, str(SCRIPT), str(seed), "100000", *PROGRAMS]
     result = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -33,6 +33,7 @@ def replicate(switch: Switch | InterpretedSwitch) -> None:
     switch.clone_session(2, [7])
 
 
+@pytest.mark.sampled(4)
 def test_a_loop_without_end_drops_the_frame_and_no_other() -> None:
     switch = compiled()
     lines: list[str] = []

@@ -39,7 +39,7 @@ def batch(names: Names, value: int) -> list[p4runtime_pb2.Update]:
     return [update("MODIFY", entity) for entity in (first, *between, last)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_frames_never_see_half_a_batch(wired: RawClient, ports: FramePorts, names: Names) -> None:
     wired.insert(names.entry("exact_t", {1: DST, 2: IN_PORT}, ("forward", [OUT_PORT])), *visible(names, 0))
     wired.insert(*[names.entry("exact_t", {1: n, 2: 9}, ("forward", [0])) for n in range(FILLERS)])
@@ -72,6 +72,7 @@ def test_frames_never_see_half_a_batch(wired: RawClient, ports: FramePorts, name
     assert len(seen) > 1, "no frame came between two batches: the test shows nothing"
 
 
+@pytest.mark.sampled(4)
 def test_a_batch_that_fails_leaves_no_trace(wired: RawClient, ports: FramePorts, names: Names) -> None:
     wired.insert(names.entry("exact_t", {1: DST, 2: IN_PORT}, ("forward", [OUT_PORT])), *visible(names, 0))
     twice = update("INSERT", visible(names, 2)[0])

@@ -41,7 +41,7 @@ def entries(client: RawClient, names: Names, table: str) -> list[p4runtime_pb2.T
     return sorted(read, key=lambda entry: -entry.priority)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_single_const_entries_are_read_as_const_and_stay(client: RawClient, program: Program) -> None:
     names = Names(program.p4info)
     before = entries(client, names, "largest_t")
@@ -61,6 +61,7 @@ def test_single_const_entries_are_read_as_const_and_stay(client: RawClient, prog
     assert entries(client, names, "largest_t") == [before[0], before[2]]
 
 
+@pytest.mark.sampled(4)
 def test_the_counter_of_a_const_entry_can_be_set(client: RawClient, program: Program) -> None:
     names = Names(program.p4info)
     entity = p4runtime_pb2.Entity(table_entry=entries(client, names, "largest_t")[0])
@@ -89,7 +90,7 @@ def test_the_largest_priority_wins_whatever_the_program_says(client: RawClient, 
     assert [entry.priority for entry in entries(client, names, "smallest_t")] == [LARGEST - 10, LARGEST - 20]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_packets_meet_the_entry_that_reads_first() -> None:
     built, checked = build(SOURCE, strict=True), check_file(SOURCE)
     for switch in (Switch(built), InterpretedSwitch(checked.program)):

@@ -106,7 +106,7 @@ def held(client: RawClient, names: Names) -> dict[int, int]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_many_clients_while_frames_flow(
     wired: SwitchProcess, ports: FramePorts, names: Names, rng: random.Random
 ) -> None:

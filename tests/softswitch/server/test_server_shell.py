@@ -15,7 +15,7 @@ from catchment.softswitch.process import SwitchProcess
 SESSIONS = Path(__file__).with_name("shell_sessions.py")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "session",
     [

@@ -43,7 +43,7 @@ def expected(seq: int) -> list[int]:
     return [sum((worker << 20) + seq + lane for worker in range(WORKERS)) for lane in range(LANES)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_sums_are_exact_and_every_frame_is_counted(
     threads: int, five: FramePorts, start: Callable[..., SwitchProcess], tmp_path: Path, rng: random.Random

@@ -83,7 +83,7 @@ def config(program: Program) -> PipelineConfig:
     return PipelineConfig(program.p4info_file, program.shared_object)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_pipeline_is_pushed_and_known_again(
     connect: Callable[[str], AsyncSwitchClient],
     start: Callable[..., SwitchProcess],
@@ -133,6 +133,7 @@ def test_a_client_that_was_taken_over_takes_the_switch_back(
     run(use())
 
 
+@pytest.mark.sampled(4)
 def test_value_sets_and_digests_are_entities(
     connect: Callable[[str], AsyncSwitchClient],
     start: Callable[..., SwitchProcess],

@@ -193,6 +193,7 @@ def interpreted(source: Path) -> Callable[[int, bytes], list[tuple[int, bytes]]]
     return InterpretedSwitch(check_file(source).program).inject
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("constants", [False, True], ids=["variables", "constants"])
 @pytest.mark.parametrize("engine", [compiled, interpreted])
 def test_every_row_has_the_value_that_its_section_gives_it(

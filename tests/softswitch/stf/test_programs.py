@@ -47,7 +47,7 @@ def test_every_program_has_a_test() -> None:
     assert names(TESTS) == sorted(p.stem for p in PROGRAMS.glob("*.p4"))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_some_programs(rng: random.Random) -> None:
     for program, test in sample(rng, 4):
         passes(program, test)

@@ -20,7 +20,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 LOOPS = Path(__file__).parents[1] / "runtime" / "loops.p4"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_the_interpreter_passes_what_the_compiled_switch_does(rng: random.Random) -> None:
     for program, test in rng.sample(find_tests(PROGRAMS), 4):
         outcome = run_test(program, test, Setting(engine=Engine.BOTH))

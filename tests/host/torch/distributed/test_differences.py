@@ -30,7 +30,7 @@ def told(group: str, store: Path, expressions: list[str], calls: list[str]) -> I
         yield ended.said[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_what_the_page_says_of_their_differences_is_so(tmp_path: Path) -> None:
     asked = {row[0]: {NATIVE: row[1], PYTHON: row[2]} for row in rows("asked")}
     calls = {row[0]: row[1] for row in rows("call of the C++ group")}

@@ -37,7 +37,7 @@ def job_file(lab: ShmLab, folder: Path) -> Path:
     return file
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
 def test_groups_of_a_job_file(tmp_path: Path, group: str) -> None:
     with ShmLab(NAMES) as lab:

@@ -29,7 +29,7 @@ def check(stage: str, victim: int, folder: Path, group: str) -> None:
         assert f"(rank {victim} of the world)" in said["error"] and "has ended" in said["error"], said
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_rank_that_is_killed_in_a_stage_is_named_by_all(tmp_path: Path, rng: random.Random) -> None:
     check(rng.choice(STAGES), rng.randrange(SIZE), tmp_path, NATIVE)
 

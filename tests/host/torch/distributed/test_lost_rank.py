@@ -11,7 +11,7 @@ import pytest
 from crew import FOLDER, NATIVE, PYTHON, ROOT, run_ranks
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("victim", "group"),
     [
@@ -40,7 +40,7 @@ def test_a_killed_rank_is_named_by_all_others(tmp_path: Path, victim: int, group
             assert f"the process of rank {victim} has ended" in report["error"], report
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_rank_that_ends_before_the_group_is_made_is_named(tmp_path: Path) -> None:
     program = (
         "import sys, datetime, torch.distributed as d\n"

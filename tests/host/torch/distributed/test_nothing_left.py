@@ -88,7 +88,7 @@ def crew(tmp_path: Path) -> Iterator[Crew]:
             rank.communicate()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_nothing_is_left_behind_groups(crew: Crew) -> None:
     everybody, others = list(range(SIZE)), list(range(SIZE - 1))
     before = {rank: crew.says(rank) for rank in everybody}

@@ -56,7 +56,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     return run_cases(GROUPS, 4, tmp_path_factory.mktemp("groups") / "store", timeout=120, group=request.param)
 
 
-@pytest.mark.sampled(3, together=True)
+@pytest.mark.sampled(4, together=True)
 @pytest.mark.parametrize("case", [*names(GROUPS), "end"])
 def test_groups(groups: Failures, case: str) -> None:
     assert not groups[case], "\n".join(groups[case])
@@ -67,7 +67,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Failures:
     return run_cases(NUMBERS, 3, tmp_path_factory.mktemp("numbers") / "store", timeout=120, group=NATIVE)
 
 
-@pytest.mark.sampled(3, together=True)
+@pytest.mark.sampled(4, together=True)
 @pytest.mark.parametrize("case", [*names(NUMBERS), "end"])
 def test_numbers(numbers: Failures, case: str) -> None:
     assert not numbers[case], "\n".join(numbers[case])
@@ -79,13 +79,13 @@ def test_collectives(collectives: Failures, case: str) -> None:
     assert not collectives[case], "\n".join(collectives[case])
 
 
-@pytest.mark.sampled(3, together=True)
+@pytest.mark.sampled(4, together=True)
 @pytest.mark.parametrize("case", [*names(TRAINING), "end"])
 def test_training(training: Failures, case: str) -> None:
     assert not training[case], "\n".join(training[case])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_sample_of_the_wrappers(tmp_path: Path, rng: random.Random) -> None:
     every = names(WRAPPERS)
     cases = [every[place] for place in sorted(rng.sample(range(len(every)), SAMPLE))]  # the last one ends the group
@@ -100,7 +100,7 @@ def test_all_wrappers(tmp_path: Path, group: str) -> None:
     check(failures)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (NUMBERS, 3), (TRAINING, 4)])
 def test_a_sample_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path, rng: random.Random) -> None:
     cases = rng.sample(names(module), SAMPLE)

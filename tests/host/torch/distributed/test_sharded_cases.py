@@ -33,7 +33,7 @@ def long(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     return run(LONG, tmp_path_factory, request.param)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", [*QUICK, "end"])
 def test_mics(quick: dict[str, list[str]], case: str) -> None:
     assert not quick[case], "\n".join(quick[case])

@@ -15,7 +15,7 @@ SLOTS = 32
 SWITCH = f"{Path(sys.executable).parent / 'catchment-local-switch'} --slots {SLOTS}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "hosts",
@@ -27,7 +27,7 @@ def test_ranks_of_shared_hosts(tmp_path: Path, hosts: Sequence[str], group: str)
     run_cases(tmp_path, hosts, group, tags=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_ranks_of_shared_hosts_with_tags(tmp_path: Path) -> None:
     """A host's switch checks its ranks' tags and signs for the host; who is alone there says its host's place."""
     run_cases(tmp_path, ("h1", "h0", "h2", "h1"), NATIVE, tags=True)

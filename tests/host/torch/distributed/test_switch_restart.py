@@ -105,7 +105,7 @@ def ends(ranks: list[subprocess.Popen[str]]) -> list[Any]:
     return [json.loads(output.splitlines()[-1]) for output, _ in ended]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @GROUPS
 def test_all_reduces_survive_restarts_of_the_switch(tmp_path: Path, group: str) -> None:
     store, enough = tmp_path / "store", tmp_path / "enough"
@@ -127,7 +127,7 @@ def all_name_the_switch(said: list[Any]) -> None:
         assert all("the switch s1 at" in one["text"] and "has gone" in one["text"] for one in told), told
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @GROUPS
 def test_a_switch_that_dies_is_named_by_every_rank(tmp_path: Path, group: str) -> None:
     """Long before the group's timeout, which is longer than the test's patience."""
@@ -138,7 +138,7 @@ def test_a_switch_that_dies_is_named_by_every_rank(tmp_path: Path, group: str) -
         all_name_the_switch(ends(ranks))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @GROUPS
 def test_a_switch_of_a_controller_that_dies_is_named_by_every_rank(tmp_path: Path, group: str) -> None:
     """The controller keeps the job, and waits for the switch: it does not tell the ranks."""

@@ -38,7 +38,7 @@ def check(ranks: int, cases: tuple[str, ...] | list[str], group: str) -> None:
     assert any(outcome == "ok" for _, outcome, _ in ended), ended
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_sample_of_torch_s_own_cases_passes(rng: random.Random) -> None:
     check(3, rng.sample(CASES[3], SAMPLE), NATIVE)
 

@@ -35,7 +35,7 @@ def torchrun(*arguments: str, ranks: int, group: str, rendezvous: Sequence[str] 
     return run.stdout
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @GROUPS
 def test_the_demo_trains_under_torchrun(group: str) -> None:
     said = torchrun("-m", "catchment.demo.ddp", "--preset", "tiny", "--steps", "21", ranks=2, group=group)
@@ -55,7 +55,7 @@ def test_fsdp2_on_a_mesh_trains_under_torchrun(group: str) -> None:
     assert len(norms) == 4 and len(set(norms)) == 1, said
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @GROUPS
 @pytest.mark.parametrize(
     "rendezvous", [("--standalone",), ("--rdzv-backend", "static", "--master-addr", "127.0.0.1", "--master-port", "0")]

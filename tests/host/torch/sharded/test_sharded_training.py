@@ -106,7 +106,7 @@ def joined(results: list[list[torch.Tensor]], groups: Groups) -> list[torch.Tens
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "grouping",
     [(4, 2, True), (4, 2, False), (2, 2, True), (4, 1, True), (2, 1, True), (1, 1, True)],
