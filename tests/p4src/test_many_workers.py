@@ -13,13 +13,18 @@ from targets import compare
 from catchment.wire.generated.constants import MAX_WORKERS, Flag, Header, Mode, PacketType
 
 LANES, SLOTS = 8, 16
+GROUP = 8
+"""Workers that the program looks at only where the job has one of them or of those behind."""
 COUNTS = (1, 7, 8, 9, 16, 17, 25, 33, 41, 49, 57, 64)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", ["luwu", "p4sgd"])
 def test_the_minimum_is_over_all_workers(program: str, rng: random.Random) -> None:
-    """Workers speak in any order, several times, the last of them at last; then vectors meet the bound that follows."""
+    """Workers speak in any order, several times, the last of them at last; then vectors meet the bound that follows.
+
+    At the end one worker of each group of eight in turn is behind all others.
+    """
     build = Build(LANES, SLOTS, MAX_WORKERS, 4, program)
     for count in COUNTS:
         ports = tuple(range(1, count + 1))
@@ -37,4 +42,9 @@ def test_the_minimum_is_over_all_workers(program: str, rng: random.Random) -> No
         rng.shuffle(speakers)
         frames = [said(port, rng.randrange(4), rng.randrange(8)) for port in (*speakers, *reversed(ports))]
         frames += [said(rng.choice(ports), rng.randrange(8), rng.randrange(40)) for _ in range(60)]
+        for level, first in enumerate(range(0, count, GROUP)):
+            late = rng.choice(ports[first : first + GROUP])
+            ack = 8 + 4 * level
+            frames += [said(port, ack + 2, ack + 2) for port in rng.sample(ports, count) if port != late]
+            frames.append(said(late, ack + 1, ack + 1))
         compare(target, model, frames)

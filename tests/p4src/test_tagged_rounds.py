@@ -5,38 +5,24 @@ from __future__ import annotations
 import pytest
 from embedded_target import EmbeddedTarget
 from frame_builder import job_frame, pack_values
+from keyed_switch import KeyedSwitch
 from scenarios import SLOT_STREAMS, Build, base_tables
 
 from catchment.sim.golden import tags
 from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET, vector
-from catchment.sim.golden.switch_tables import TagKey, Worker
 from catchment.wire.generated.constants import HEADER_OFFSET, DropReason, Flag, Header, PacketType
 
 LANES = 8
 ALL, LEAF = 10, 30  # generations in the scenario's tables: three workers; two below a parent at port 9
 
 
-class TaggedSlots:
-    """The scenario's switch with a key for two streams, as the model or as the program."""
+class TaggedSlots(KeyedSwitch):
+    """The scenario's switch with a key for two streams, and what its workers say."""
 
     def __init__(self, *, embedded: bool) -> None:
         build = Build(lanes=LANES, program="p4sgd", tags=True)
-        self.model = build.model()
-        self.model.tables = base_tables(SLOT_STREAMS)
-        self.keys = {gen: bytes([gen]) * 16 for gen in (ALL, LEAF)}
-        for (gen, port), row in self.model.tables.jobs.items():
-            if gen in self.keys:
-                said = row.wid if isinstance(row, Worker) else 0
-                self.model.tables.tags[gen, port] = TagKey(self.keys[gen], said)
-        self.target = EmbeddedTarget(build) if embedded else None
-        if self.target is not None:
-            self.target.load(self.model.tables)
-
-    def inject(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        return self.model.inject(port, frame) if self.target is None else self.target.switch.inject(port, frame)
-
-    def drops(self) -> dict[int, int]:
-        return dict(self.model.drops) if self.target is None else self.target.drops()
+        keys = {gen: bytes([gen]) * 16 for gen in (ALL, LEAF)}
+        super().__init__(build, base_tables(SLOT_STREAMS), keys, embedded=embedded)
 
     def say(self, kind: PacketType, worker: int, seq: int, values: list[int] | None = None, gen: int = ALL) -> bytes:
         """What worker 1, 2, ... sends, without a tag: its vector or its acknowledgement."""

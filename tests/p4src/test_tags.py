@@ -7,6 +7,7 @@ import random
 import pytest
 from embedded_target import EmbeddedTarget
 from frame_builder import job_frame, pack_values
+from keyed_switch import KeyedSwitch, key_all
 from register_view import register_view, slot_register_view
 from scenarios import SLOT_STREAMS, SLOT_TYPES, STREAMS, WORKER_TYPES, Build, Traffic, base_tables, random_tables
 from targets import compare
@@ -16,19 +17,12 @@ from catchment.sim.golden import tags
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET, vector
-from catchment.sim.golden.switch_tables import Tables, TagKey, Worker
 from catchment.wire.generated.constants import HEADER_OFFSET, KEY_FRAMES, UDP_PORT, DropReason, Flag, Header, PacketType
 from catchment.wire.udp_frame import internet_checksum
 
 LANES = 8
 REDUCE, ALLREDUCE, LEAF = 10, 0xFFFE, 30  # generations in the scenario's tables
-
-
-def key_all(tables: Tables, key: bytes, gens: set[int]) -> None:
-    """Tags for every port of these streams; workers say an index that is not their row's."""
-    for (gen, port), row in tables.jobs.items():
-        if gen in gens:
-            tables.tags[gen, port] = TagKey(key, row.wid + 100 if isinstance(row, Worker) else 0)
+APART = 100  # of the index that a worker says from that of its row
 
 
 def test_the_published_vector() -> None:
@@ -57,7 +51,7 @@ def test_the_program_equals_the_model(lanes: int, program: str, rng: random.Rand
         target, model = EmbeddedTarget(build), build.model(lambda: 0)
         model.tables = random_tables(rng, streams)
         key = rng.randbytes(16)
-        key_all(model.tables, key, {stream.gen for stream in streams if rng.random() < 0.8})
+        key_all(model.tables, key, {stream.gen for stream in streams if rng.random() < 0.8}, APART)
         traffic = Traffic(rng, lanes, streams, types)
         compare(target, model, [mixed(rng, model, key, *traffic.next()) for _ in range(1500)])
         assert model.drops[DropReason.BAD_TAG] and sum(model.refused.values())
@@ -82,36 +76,14 @@ def mixed(rng: random.Random, model: SwitchCore, key: bytes, port: int, frame: b
 
 
 @pytest.fixture(params=["model", "program"])
-def switch(request: pytest.FixtureRequest) -> SwitchUnderAttack:
-    return SwitchUnderAttack(embedded=request.param == "program")
-
-
-class SwitchUnderAttack:
-    """The scenario's switch with keys for three streams, as the model or as the program."""
-
-    def __init__(self, *, embedded: bool) -> None:
-        build = Build(lanes=LANES, tags=True)
-        self.model = build.model()
-        self.model.tables = base_tables()
-        self.keys = {gen: bytes([gen % 256]) * 16 for gen in (REDUCE, ALLREDUCE, LEAF)}
-        for gen, key in self.keys.items():
-            key_all(self.model.tables, key, {gen})
-        self.target = EmbeddedTarget(build) if embedded else None
-        if self.target is not None:
-            self.target.load(self.model.tables)
-
-    def inject(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        return self.model.inject(port, frame) if self.target is None else self.target.switch.inject(port, frame)
-
-    def drops(self) -> dict[int, int]:
-        return dict(self.model.drops) if self.target is None else self.target.drops()
-
-    def refused(self) -> dict[tuple[int, int], int]:
-        return dict(self.model.refused) if self.target is None else self.target.refused()
+def switch(request: pytest.FixtureRequest) -> KeyedSwitch:
+    keys = {gen: bytes([gen % 256]) * 16 for gen in (REDUCE, ALLREDUCE, LEAF)}
+    embedded = request.param == "program"
+    return KeyedSwitch(Build(lanes=LANES, tags=True), base_tables(), keys, embedded=embedded, apart=APART)
 
 
 def vector_of(worker: int, seq: int, values: list[int], gen: int = REDUCE) -> bytes:
-    header = Header(type=PacketType.PA, gen=gen, wid=100 + worker - 1, lanes=LANES, seq=seq, dtype=1)
+    header = Header(type=PacketType.PA, gen=gen, wid=APART + worker - 1, lanes=LANES, seq=seq, dtype=1)
     return job_frame(header, pack_values(values), port=worker)
 
 
@@ -119,7 +91,7 @@ def ramp(start: int) -> list[int]:
     return [start * 1000 + lane * 7 for lane in range(LANES)]
 
 
-def test_attacks_change_no_sum_and_are_counted(switch: SwitchUnderAttack) -> None:
+def test_attacks_change_no_sum_and_are_counted(switch: KeyedSwitch) -> None:
     """Everything right but the tag: forged, changed, of another job, without one, in another member's name."""
     key = switch.keys[REDUCE]
     good = tags.signed_frame(vector_of(1, 5, ramp(1)), key)
@@ -143,7 +115,7 @@ def test_attacks_change_no_sum_and_are_counted(switch: SwitchUnderAttack) -> Non
     sum_of_three(switch, good)
 
 
-def test_replayed_frames_change_no_sum(switch: SwitchUnderAttack) -> None:
+def test_replayed_frames_change_no_sum(switch: KeyedSwitch) -> None:
     """A vector that was recorded counts once; in its slot's next round and in the next epoch it is refused."""
     key = switch.keys[REDUCE]
     good = tags.signed_frame(vector_of(1, 5, ramp(1)), key)
@@ -158,7 +130,7 @@ def test_replayed_frames_change_no_sum(switch: SwitchUnderAttack) -> None:
     assert switch.drops() == {DropReason.OLD_SEQ: 1, DropReason.BAD_TAG: 1}
 
 
-def sum_of_three(switch: SwitchUnderAttack, first: bytes) -> None:
+def sum_of_three(switch: KeyedSwitch, first: bytes) -> None:
     """The sum of workers 1 to 3 at 5 is right, and so is its tag."""
     key = switch.keys[REDUCE]
     assert switch.inject(1, first) == []
@@ -170,7 +142,7 @@ def sum_of_three(switch: SwitchUnderAttack, first: bytes) -> None:
     assert internet_checksum(frame[14:34]) == 0 and len(frame) == len(first)
 
 
-def test_heartbeats_and_what_a_leaf_passes_on(switch: SwitchUnderAttack) -> None:
+def test_heartbeats_and_what_a_leaf_passes_on(switch: KeyedSwitch) -> None:
     """The root's heartbeat leaves as another type with a tag of its own; sums and parameters keep their tags."""
     plain = job_frame(Header(type=PacketType.HB, flags=Flag.ACKV, gen=REDUCE, ack=3, credit=7), port=4)
     assert switch.inject(4, plain) == []
@@ -187,13 +159,13 @@ def test_heartbeats_and_what_a_leaf_passes_on(switch: SwitchUnderAttack) -> None
     assert switch.drops() == {DropReason.BAD_TAG: 1}
 
 
-def beat(switch: SwitchUnderAttack, port: int, ack: int) -> bytes:
+def beat(switch: KeyedSwitch, port: int, ack: int) -> bytes:
     """A heartbeat of a peer of the all-reduce."""
     header = Header(type=PacketType.HB, flags=Flag.ACKV, gen=ALLREDUCE, wid=95 + port, ack=ack, credit=ack + 2)
     return tags.signed_frame(job_frame(header, port=port), switch.keys[ALLREDUCE])
 
 
-def said(switch: SwitchUnderAttack, frame: bytes) -> int:
+def said(switch: KeyedSwitch, frame: bytes) -> int:
     """What the switch merges when worker 0 sends this."""
     [(_, out), _] = switch.inject(5, frame)
     read = tags.opened(switch.keys[ALLREDUCE], out[HEADER_OFFSET:])
@@ -201,7 +173,7 @@ def said(switch: SwitchUnderAttack, frame: bytes) -> int:
     return read[0].ack
 
 
-def test_no_recorded_frame_counts_as_long_as_the_key_serves(switch: SwitchUnderAttack, rng: random.Random) -> None:
+def test_no_recorded_frame_counts_as_long_as_the_key_serves(switch: KeyedSwitch, rng: random.Random) -> None:
     """A recorded heartbeat is older than all up to the last number of a key; with numbers beyond it would not be."""
     recorded: list[bytes] = []
     for ack in sorted({0, KEY_FRAMES, *(rng.randrange(KEY_FRAMES) for _ in range(40))}):

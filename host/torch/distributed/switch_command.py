@@ -65,19 +65,19 @@ def start(ranks: int, given: str | None = None, below: Mapping[str, Any] | None 
         CollectiveError: kind ``system``: there is no such command, or it does not start; quotes what it said.
     """
     command = [*find(given), "--ranks", str(ranks), *(["--below", "-"] if below else [])]
-    # On a command line everybody could read the job's key.
-    told = tempfile.TemporaryFile()  # noqa: SIM115  the switch reads it
-    if below:
-        told.write(json.dumps(below).encode())
-        told.seek(0)
     log = tempfile.TemporaryFile()  # noqa: SIM115  the switch keeps it
-    # A session of its own: the switch must outlive a rank that dies of Ctrl-C.
-    try:
-        process = subprocess.Popen(
-            command, stdin=told, stdout=subprocess.PIPE, stderr=log, cwd="/", start_new_session=True
-        )
-    except OSError as error:
-        raise _does_not_start(ranks, command, str(error)) from None
+    # On a command line everybody could read the job's key.
+    with tempfile.TemporaryFile() as told:
+        if below:
+            told.write(json.dumps(below).encode())
+            told.seek(0)
+        # A session of its own: the switch must outlive a rank that dies of Ctrl-C.
+        try:
+            process = subprocess.Popen(
+                command, stdin=told, stdout=subprocess.PIPE, stderr=log, cwd="/", start_new_session=True
+            )
+        except OSError as error:
+            raise _does_not_start(ranks, command, str(error)) from None
     assert process.stdout is not None
     line = b""
     try:

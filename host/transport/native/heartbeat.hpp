@@ -2,10 +2,10 @@
 //
 // A heartbeat is due
 //   - at once when a quarter of the window moved since the last one, or when a message ended;
-//   - at once when a duplicate shows that the sender missed the last one, but `delay` after that:
-//     a whole window that was sent again is answered by few;
 //   - `delay` after anything moved, or a quarter of a round trip, if that is longer: on a slow link
 //     frames are further apart than `delay`, and each would have a heartbeat beside it;
+//   - as long after the last one when a duplicate shows that the sender missed that, so that a
+//     window that was sent again is answered by few; at once when it is as old already;
 //   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
 //     switch merges only once it has heard everyone.
 #pragma once
