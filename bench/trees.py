@@ -1,7 +1,7 @@
 """`make bench-trees`: an all-reduce of 16 ranks in 4 racks below a spine, beside the same one on one switch.
 
-Ranks are threads of this process on shared memory; between the switches is UDP. Once each host's NIC keeps to a rate
-low enough that the machine is no bound, as a network has it, and a rack's link to the spine to that of its hosts
+Ranks are threads of this process; they and the switches are joined by shared memory. Once each host's NIC keeps to a
+rate low enough that the machine is no bound, as a network has it, and a rack's link to the spine to that of its hosts
 together; once (`--rate 0`) nothing has a rate, and two processors run five switches in place of one. A note says of
 each row how busy lines and processors were. The exponent is that of the whole operation (`Whole`): after each turn the
 sums of both are compared bit for bit. Turns alternate; the figure is the median time on the tree by that on one switch.

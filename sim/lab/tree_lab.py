@@ -1,4 +1,4 @@
-"""Switches of any topology on this machine without Mininet or root: hosts on shared memory, UDP between the switches.
+"""Switches of any topology on this machine without Mininet or root: hosts and cables between switches in shared memory.
 
 with TreeLab(racks([["w0", "w1"], ["w2", "w3"]], program=LUWU)) as lab:
     job = lab.allreduce(["w0", "w1", "w2", "w3"])
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,16 +18,14 @@ from typing import Any, Self
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import cache_folder, programs_of
-from catchment.controlplane.topology import Topology
+from catchment.controlplane.topology import PortRef, Topology
 from catchment.controlplane.topology.rates import port_faults
 from catchment.host import AllReducer, Stream
 from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
-from catchment.wire.generated.constants import UDP_PORT
 from catchment.wire.socket_folder import socket_folder
 
 _TIMEOUT = 240.0
-_FIRST = IPv4Address("127.77.0.1")
 
 
 class TreeLab:
@@ -39,15 +35,12 @@ class TreeLab:
         topology: of the switches and hosts; ports keep to the rates of its NICs and links.
 
     Attributes:
-        topology: the one given, the switches on addresses of this machine's loopback network.
+        topology: the one given.
         fabric: the control plane's connection to them.
     """
 
     def __init__(self, topology: Topology) -> None:
-        switches = {
-            name: replace(switch, ip=_FIRST + number) for number, (name, switch) in enumerate(topology.switches.items())
-        }
-        self.topology = replace(topology, switches=switches)
+        self.topology = topology
         self._allocator = Allocator(self.topology)
         self._exits = ExitStack()
 
@@ -112,14 +105,17 @@ class TreeLab:
         return tuple(word for port, limit in limits.items() for word in ("--fault", f"{port}:{limit}"))
 
     def _ports(self, switch: str) -> dict[int, str]:
-        own = self.topology.switch(switch).ip
         hosts = {
             host.link.port: f"shm:{self._path(name)}"
             for name, host in self.topology.hosts.items()
             if host.link.switch == switch
         }
-        trunks = {
-            port: f"udp:{own}:{UDP_PORT},{self.topology.switch(peer.switch).ip}:{UDP_PORT},shared"
-            for port, peer in self.topology.wiring.trunks[switch].items()
+        return hosts | {
+            port: self._cable(PortRef(switch, port), peer) for port, peer in self.topology.wiring.trunks[switch].items()
         }
-        return hosts | trunks
+
+    def _cable(self, own: PortRef, peer: PortRef) -> str:
+        """An end of a cable between two switches: that of the first of both ports has the memory."""
+        ends = sorted((own, peer), key=lambda end: (end.switch, end.port))
+        path = self._folder / f"{ends[0].switch}.{ends[0].port}"
+        return f"shm:{path}" if own == ends[0] else f"cable:{path}"

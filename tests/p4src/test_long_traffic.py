@@ -17,13 +17,11 @@ many_times = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.sampled(4)
 @many_times
 def test_luwu_answers_random_traffic_as_its_model(tries: int, rng: random.Random) -> None:
     play(Build(program="luwu"), STREAMS, WORKER_TYPES, tries, rng)
 
 
-@pytest.mark.sampled(4)
 @many_times
 def test_p4sgd_answers_random_traffic_as_its_model(tries: int, rng: random.Random) -> None:
     play(Build(program="p4sgd"), SLOT_STREAMS, SLOT_TYPES, tries, rng)

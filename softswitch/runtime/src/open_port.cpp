@@ -1,5 +1,6 @@
 #include "open_port.hpp"
 
+#include "cable_port.hpp"
 #include "datagram_port.hpp"
 #include "ethernet_port.hpp"
 #include "shm_port.hpp"
@@ -12,6 +13,8 @@ Result<std::unique_ptr<Port>> open_port(const PortSpec& spec, const PortContext&
       return EthernetPort::open(spec.target, context);
     case PortKind::shared_memory:
       return ShmPort::open(spec.target, context);
+    case PortKind::cable:
+      return CablePort::open(spec.target, context);
     case PortKind::datagrams:
       return DatagramPort::open(spec.target, context);
   }

@@ -11,6 +11,7 @@
 #include <chrono>
 
 #include "catchment/shm/error.hpp"
+#include "ring_traffic.hpp"
 
 namespace catchment::softswitch {
 
@@ -33,19 +34,6 @@ void watch(int epoll, int fd) {
   event.events = EPOLLIN;
   event.data.fd = fd;
   static_cast<void>(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
-}
-
-PassedOn::What what_of(shm::Mark::Kind kind) {
-  switch (kind) {
-    case shm::Mark::Kind::digest:
-      return PassedOn::What::digest;
-    case shm::Mark::Kind::line:
-      return PassedOn::What::line;
-    case shm::Mark::Kind::step_limit:
-      return PassedOn::What::step_limit;
-    default:
-      return PassedOn::What::frame;
-  }
 }
 
 /// Whether a process is in the same namespace of a kind as this one; false where that is not told.
@@ -135,30 +123,7 @@ Received ShmPort::receive(std::vector<rt::InputFrame>& frames) {
     armed_ = false;
     channel_->disarm();  // a wake-up that is under way is taken back by check_link()
   }
-  channel_->release();  // what the last call handed out
-  Received out;
-  shm::Consumer& in = channel_->in();
-  for (auto left = std::min<std::uint32_t>(in.available(), kBatch); left != 0; --left) {
-    shm::Mark mark;
-    const std::span<const std::uint8_t> frame = inside_ ? in.next(mark) : in.next();
-    if (frame.empty()) {
-      break;
-    }
-    if (mark.kind != shm::Mark::Kind::none) {
-      out.passed_on.push_back({what_of(mark.kind), mark.port, frame});
-      continue;
-    }
-    if (frame.size() > context_.max_frame_bytes) {
-      ++out.too_long;
-      continue;
-    }
-    frames.push_back({frame.data(), static_cast<std::uint32_t>(frame.size()), context_.number});
-    ++out.frames;
-  }
-  if (channel_->in().fault()) {
-    out.error = EPROTO;
-  }
-  return out;
+  return take(*channel_, context_, inside_ ? Marks::of_insider : Marks::none, frames);
 }
 
 Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
@@ -166,37 +131,16 @@ Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
     return {.error = ENOTCONN};
   }
   Sent out;
-  frames = frames.first(std::min(frames.size(), kBatch));
   if (inside_) {
     const Gate::Batch lock(context_.door->gate);  // callers fill the ring, too
     channel_->out().go_on();
-    put(frames, out);
+    out = put(*channel_, frames);
     channel_->show();
   } else {
-    put(frames, out);
+    out = put(*channel_, frames);
   }
   full_.store(out.full, std::memory_order_relaxed);
   return out;
-}
-
-void ShmPort::put(std::span<const rt::OutFrame> frames, Sent& out) {
-  shm::Producer& to = channel_->out();
-  for (const rt::OutFrame& frame : frames) {
-    if (frame.length > geometry_.cell_bytes || frame.length == 0) {
-      ++out.too_long;
-      ++out.frames;
-      continue;
-    }
-    if (!to.has_room()) {
-      out.full = !to.fault();
-      out.error = to.fault() ? EPROTO : 0;
-      break;
-    }
-    to.put({.head = {}, .body = {frame.data, frame.length}});
-    ++out.frames;
-    ++out.delivered;
-    out.bytes += frame.length;
-  }
 }
 
 void ShmPort::show() {

@@ -53,7 +53,6 @@ class ShmPort final : public Port {
   /// Nobody but the switch puts frames into the peer's ring from now on.
   void shut_out();
   void detach();
-  void put(std::span<const rt::OutFrame> frames, Sent& out);
   /// Lets go of a peer that left or that corrupted its ring; returns what to tell the operator.
   std::string check_peer();
   /// Admits or refuses the peers that ask to attach; returns what to tell the operator.

@@ -35,7 +35,8 @@ void add_port(const std::string& text, Options& options) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
     throw UsageError("--port: '" + text +
-                     "' is not NUMBER=INTERFACE, NUMBER=shm:PATH or NUMBER=udp:LOCAL,PEER");
+                     "' is not NUMBER=INTERFACE, NUMBER=shm:PATH, NUMBER=cable:PATH or "
+                     "NUMBER=udp:LOCAL,PEER");
   }
   std::string number = text.substr(0, equals);
   if (const std::string wrong = number_from<std::uint32_t>(0, kHighestPort)(number);
@@ -107,12 +108,13 @@ void declare_ports(CLI::App& app, Options& options) {
         ->allow_extra_args(false)
         ->type_name(form);
   };
-  each("--port", "N=SPEC",
-       "binds port N; once per port. SPEC: a network interface (IFACE or eth:IFACE), shm:PATH, "
-       "memory shared with a process of this machine, or udp:LOCAL,PEER[,as=ADDRESS][,shared], "
-       "datagrams "
-       "between two IP:PORT (the program sees them as sent to ADDRESS)",
-       add_port);
+  each(
+      "--port", "N=SPEC",
+      "binds port N; once per port. SPEC: a network interface (IFACE or eth:IFACE), shm:PATH, "
+      "memory shared with a process of this machine, cable:PATH, the other end of another switch's "
+      "shm:PATH, or udp:LOCAL,PEER[,as=ADDRESS][,shared], datagrams between two IP:PORT (the "
+      "program sees them as sent to ADDRESS)",
+      add_port);
   each("--fault", "N:SPEC",
        "faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1), delay=T,jitter=T "
        "(200us, 1ms), rate=R (100mbit), queue=B (256k), each for both directions or with in. or "

@@ -1,4 +1,4 @@
-#include "connector.hpp"
+#include "catchment/shm/connector.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "inside_way.hpp"
+#include "catchment/shm/inside_way.hpp"
 
 #include <algorithm>
 #include <utility>

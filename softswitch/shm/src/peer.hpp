@@ -10,11 +10,11 @@
 
 #include "catchment/common/adaptive_patience.hpp"
 #include "catchment/shm/channel.hpp"
+#include "catchment/shm/connector.hpp"
 #include "catchment/shm/fork_guard.hpp"
+#include "catchment/shm/inside_way.hpp"
 #include "catchment/shm/insider.hpp"
 #include "catchment_shm.h"
-#include "connector.hpp"
-#include "inside_way.hpp"
 
 namespace catchment::shm {
 

@@ -16,6 +16,7 @@ import pytest
 from frame_ports import FramePorts, ip
 from server_programs import Program, compiled
 from udp_packets import NEEDS_CHECKSUM, Flow, any_flow, any_payload, note
+from waiting import wait_for
 
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.softswitch.process import SwitchProcess
@@ -121,13 +122,6 @@ def admin(
     )
     with SwitchAdmin(tmp_path / "admin") as one:
         yield one
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.01)
 
 
 def ethertype(flow: Flow) -> bytes:

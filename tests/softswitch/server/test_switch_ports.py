@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from frame_ports import PROBE_TYPE, FramePorts, ip
 from server_programs import EXECUTABLE, Program, compiled
+from waiting import wait_for
 
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 from catchment.softswitch.process import SwitchProcess
@@ -62,13 +63,6 @@ def frame(number: int, size: int = 64) -> bytes:
 
 def number_of(data: bytes) -> int:
     return int.from_bytes(data[14:18], "big")
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.01)
 
 
 def test_a_burst_passes_whole_and_in_order(admin: SwitchAdmin, ports: FramePorts, rng: random.Random) -> None:
@@ -247,6 +241,7 @@ def test_a_door_in_use_is_refused_and_an_old_one_replaced(
         (["--port", "1=a", "--fault", "1:loss=0.1", "--fault", "1:dup=0.1"], ["port 1", "twice"]),
         (["--port", "1=a", "--fault", "loss=0.1"], ["PORT:SPEC"]),
         (["--port", "1=shm:"], ["shm:PATH"]),
+        (["--port", "1=cable:"], ["cable:PATH"]),
         (["--port", "1=eth:"], ["not a network interface"]),
         (["--port", "1=a-name-too-long-for-linux"], ["not a network interface"]),
         (["--port", "1=../a"], ["not a network interface"]),

@@ -11,8 +11,8 @@
 #include "catchment/shm/channel.hpp"
 #include "catchment/shm/error.hpp"
 #include "catchment/shm/fork_guard.hpp"
+#include "catchment/shm/inside_way.hpp"
 #include "catchment/shm/insider.hpp"
-#include "inside_way.hpp"
 
 namespace catchment::shm {
 
