@@ -92,6 +92,7 @@ class Frame:
     udp_ports: int
     beat_bits: int
     max_workers: int
+    few_workers: int
     default_lanes: int
     supported_lanes: tuple[int, ...]
     lane_bits: int
@@ -172,6 +173,8 @@ def _check(frame: Frame) -> None:
         raise FrameError(f"headers take {total} bytes; a payload must start on a beat ({frame.beat_bits} bits)")
     if not 1 <= frame.max_workers <= WORKER_BITS:
         raise FrameError(f"max_workers {frame.max_workers}: sets of workers are words of {WORKER_BITS} bits")
+    if not 1 <= frame.few_workers < frame.max_workers:
+        raise FrameError(f"few_workers {frame.few_workers} is not less than max_workers {frame.max_workers}")
     if frame.default_lanes not in frame.supported_lanes:
         raise FrameError(f"default_lanes {frame.default_lanes} is not in supported_lanes")
     _check_unique("field", [f.name for f in frame.fields])

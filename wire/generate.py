@@ -47,7 +47,9 @@ def write(directory: Path = OUTPUT) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     wanted = outputs(load())
     for name, text in wanted.items():
-        (directory / name).write_text(text)
+        path = directory / name
+        if not path.is_file() or path.read_text() != text:  # what did not change is not built anew
+            path.write_text(text)
     for path in directory.iterdir():
         if path.is_file() and path.name not in wanted:
             path.unlink()

@@ -20,7 +20,7 @@ from pathlib import Path
 from catchment.checkout import INSTALLED, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
-from catchment.controlplane.topology import Switch, Target, Topology
+from catchment.controlplane.topology import BY_PORTS, Switch, Target, Topology
 from catchment.wire.generated.constants import MAX_WORKERS
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -81,7 +81,8 @@ def is_compiled(switch: Switch) -> bool:
 
 
 def _defines(switch: Switch) -> dict[str, str]:
-    fewer = {} if switch.workers == MAX_WORKERS else {"MAX_WORKERS": str(switch.workers)}
+    most = switch.workers in (BY_PORTS, MAX_WORKERS)  # a switch in no topology may get any number of ports
+    fewer = {} if most else {"MAX_WORKERS": str(switch.workers)}
     tags = {"TAGS": "1"} if switch.tags else {}
     return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), **fewer, **tags}
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from catchment.wire.generated.constants import MAX_WORKERS
-
 AUTO_ADDRESS = "auto"
 """A switch's gRPC address that is chosen when the network comes up."""
+BY_PORTS = 0
+"""The workers of a switch whose topology chooses what its program is built for."""
 
 
 class Target(StrEnum):
@@ -29,6 +29,7 @@ class Switch:
         lanes: 32-bit lanes per packet that the program is built for.
         slots: aggregation slots that the program is built with.
         workers: members that a job may have on the switch: hosts, and switches below it; the program is built for them.
+            BY_PORTS: a topology says how many, by the switch's ports.
         ip: the address that hosts send to.
         mac: its hardware address on every port.
         grpc: P4Runtime address ``host:port``, ``unix:PATH``, ``tls:FOLDER@host:port``, or ``auto``.
@@ -43,7 +44,7 @@ class Switch:
     target: Target = Target.EMBEDDED
     lanes: int = 64
     slots: int = 1024
-    workers: int = MAX_WORKERS
+    workers: int = BY_PORTS
     grpc: str = AUTO_ADDRESS
     device_id: int = 1
     tags: bool = False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -11,6 +13,7 @@ from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import Host, Link, Ring, Switch
 from catchment.controlplane.topology.schema import read_topology
 from catchment.controlplane.topology.wiring import Ports, Wiring
+from catchment.wire.generated.constants import FEW_WORKERS, MAX_WORKERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Topology:
 
     Attributes:
         name: of the network.
-        switches: by name.
+        switches: by name; where workers are BY_PORTS, FEW_WORKERS if there are no more ports, else MAX_WORKERS.
         hosts: by name; each as its first NIC, with the others in it.
         links: between switches.
         mtu: of every link, bytes.
@@ -40,8 +43,18 @@ class Topology:
     wiring: Wiring = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "switches", dict(self._built()))
         wiring = Wiring(self.switches, self.nics(), self.links, self.racks, self.rails)
         object.__setattr__(self, "wiring", wiring)
+
+    def _built(self) -> Iterator[tuple[str, Switch]]:
+        """Every switch, with the workers that its program is built for."""
+        ports = Counter(
+            end.switch for end in chain((nic.link for nic in self.nics()), *((link.a, link.b) for link in self.links))
+        )
+        for name, switch in self.switches.items():
+            chosen = switch.workers or (FEW_WORKERS if ports[name] <= FEW_WORKERS else MAX_WORKERS)
+            yield name, replace(switch, workers=chosen)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

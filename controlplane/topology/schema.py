@@ -11,7 +11,7 @@ switches:
     target: embedded        # or bmv2
     lanes: 64
     slots: 1024
-    workers: 64             # the most that a job may have on this switch, racks below it counted as one each
+    workers: 64             # optional: the most that a job may have on this switch, racks below it counted as one each
     grpc: auto              # or host:port, unix:PATH, tls:FOLDER@host:port (certificates, relative to this file)
     device_id: 1
 hosts:
@@ -48,7 +48,7 @@ from typing import NamedTuple
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
 from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.topology.errors import TopologyError
-from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Ring, Switch, Target
+from catchment.controlplane.topology.model import AUTO_ADDRESS, BY_PORTS, Host, Link, PortRef, Ring, Switch, Target
 from catchment.controlplane.topology.rate_text import bits_per_second
 from catchment.wire.generated.constants import DEFAULT_LANES, MAX_WORKERS, SUPPORTED_LANES
 
@@ -212,7 +212,7 @@ class _Builder:
             target=Target(section.text("target", Target.EMBEDDED, tuple(Target))),
             lanes=lanes,
             slots=slots,
-            workers=section.integer("workers", MAX_WORKERS, 1, MAX_WORKERS),
+            workers=section.integer("workers", 1, 1, MAX_WORKERS) if "workers" in section else BY_PORTS,
             grpc=grpc,
             device_id=section.integer("device_id", 1, 1, (1 << 63) - 1),
             tags=section.flag("tags"),

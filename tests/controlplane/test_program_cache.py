@@ -109,7 +109,8 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delattr(text_format, "Parse")
     assert programs.program_for(switch) == first
     assert P4Info.load(first.p4info).message == message
-    text = programs.compile_for(switch.target, source, {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}).p4info
+    built = {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), "MAX_WORKERS": str(switch.workers)}
+    text = programs.compile_for(switch.target, source, built).p4info
     assert text.read_text() == text_format.MessageToString(message)
     assert {path.name for path in text.parent.iterdir()} == {"x.p4info.txt", "x.p4info.bin", "x.so", "lock", "done"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -61,6 +62,18 @@ def test_everything_is_read(tmp_path: Path) -> None:
 def test_examples_load_and_their_programs_exist(path: Path) -> None:
     for switch in Topology.load(path).switches.values():
         assert switch.program.is_file()
+
+
+@pytest.mark.parametrize(("hosts", "workers"), [(1, 32), (32, 32), (33, 64), (64, 64)])
+def test_a_switch_is_built_for_the_workers_that_its_ports_may_bring(hosts: int, workers: int) -> None:
+    one = star([f"w{number}" for number in range(hosts)], program=Path("x.p4"))
+    assert one.switch("s1").workers == workers
+    pairs = [[f"w{number}a", f"w{number}b"] for number in range(hosts)]
+    tree = racks(pairs, program=Path("x.p4"))
+    assert {name: switch.workers for name, switch in tree.switches.items()} == {
+        "sp": workers, **{f"r{number + 1}": 32 for number in range(hosts)}
+    }  # fmt: skip
+    assert replace(one, switches={"s1": replace(one.switch("s1"), workers=5)}).switch("s1").workers == 5
 
 
 def test_there_are_examples() -> None:

@@ -63,6 +63,7 @@ def emit(frame: Frame) -> str:
         "LANE_BYTES": frame.lane_bits // 8,
         "DEFAULT_LANES": frame.default_lanes,
         "MAX_WORKERS": frame.max_workers,
+        "FEW_WORKERS": frame.few_workers,
         "MAX_PARAM_BYTES": frame.max_param_bytes,
     }
     return "\n".join(

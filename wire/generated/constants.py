@@ -25,6 +25,7 @@ IPV4_PROTOCOL_UDP: Final = 17
 LANE_BYTES: Final = 4
 DEFAULT_LANES: Final = 64
 MAX_WORKERS: Final = 64
+FEW_WORKERS: Final = 32
 MAX_PARAM_BYTES: Final = 8192
 SUPPORTED_LANES: Final = (8, 64, 256, 1024)
 _LAYOUT: Final = struct.Struct("!BBHBBHbbIII")
