@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -25,6 +26,9 @@ MODELS = ROOT / "build" / "rtl"
 """What Verilator built; cocotb's part of it is kept by dates, which a laid-over file upsets."""
 DOES_NOT_COMPILE, ENDLESS = 99, 124
 """Return codes of a run besides pytest's: C++ that does not build, and tests that took too long."""
+FATAL = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+CRASHES = {-fatal for fatal in FATAL} | {128 + fatal for fatal in FATAL}
+"""Return codes of tests whose process the bug has crashed, which every tier of tests reports as a failure."""
 DOES_NOT_BUILD = {".sv": "RtlError: ", ".svh": "RtlError: ", ".p4": "CompileError: "}
 """What a test says whose hardware or P4 program cannot be built."""
 
@@ -133,13 +137,25 @@ def run_changed(
 def complaint(bug: Bug, folder: Path, marks: str = "") -> str:
     """Plant the bug: nothing if its test fails over it, as a test and not because nothing builds or imports."""
     result = run_changed(bug.file, bug.planted(), [f"tests/{bug.test}"], folder, marks=marks)
-    said = result.stdout + result.stderr
+    return objection(bug, result.returncode, result.stdout + result.stderr)
+
+
+def objection(bug: Bug, code: int, said: str) -> str:
+    """What speaks against a run's having noticed the bug; nothing if a test failed or the bug crashed its process.
+
+    Args:
+        bug: the one that was planted.
+        code: of the run, as of a process of Python's: a signal that ended it is below 0, or above 128.
+        said: by the run.
+    """
     unbuilt = DOES_NOT_BUILD.get(Path(bug.file).suffix)
-    if result.returncode == DOES_NOT_COMPILE or (unbuilt is not None and unbuilt in said):
+    if code == DOES_NOT_COMPILE or (unbuilt is not None and unbuilt in said):
         return f"it does not build, which is no test:\n{said}"
-    if result.returncode != 1:
+    if code in CRASHES:
+        return ""
+    if code != 1:
         return f"{bug.test} did not notice the bug:\n{said}"
-    return "" if "1 failed" in result.stdout else f"no test failed:\n{said}"
+    return "" if "1 failed" in said else f"no test failed:\n{said}"
 
 
 def check(bug: Bug, folder: Path) -> None:

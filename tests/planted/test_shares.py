@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from runner import Bug
+from runner import Bug, objection
 from shares import first_tier, is_case, shares, tiers_of
 from tiers import TIERS
 
@@ -35,6 +36,27 @@ def test_a_bug_is_noticed_by_the_quickest_tier_that_has_a_failing_case(
     found, said = first_tier(BUG, tiers, lambda bug, marks: "" if marks in noticing else "passed")
     assert found == tier
     assert bool(said) == (tier == "nobody")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "why"),
+    [
+        (1, "1 failed in 2 s", ""),
+        (-signal.SIGSEGV, "Fatal Python error", ""),
+        (128 + signal.SIGABRT, "terminate called", ""),
+        (0, "1 passed", "did not notice"),
+        (1, "1 error in 2 s", "no test failed"),
+        (2, "interrupted", "did not notice"),
+        (99, "error: 'x' was not declared", "does not build"),
+        (124, "", "did not notice"),
+        (128 + signal.SIGKILL, "", "did not notice"),
+        (-signal.SIGTERM, "", "did not notice"),
+    ],
+)
+def test_a_bug_is_noticed_by_a_failed_test_or_a_crash_and_by_nothing_else(code: int, said: str, why: str) -> None:
+    found = objection(BUG, code, said)
+    assert bool(found) == bool(why)
+    assert why in found
 
 
 def test_a_tier_has_what_quicker_ones_notice() -> None:
