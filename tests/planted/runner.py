@@ -29,6 +29,8 @@ DOES_NOT_COMPILE, ENDLESS = 99, 124
 FATAL = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 CRASHES = {-fatal for fatal in FATAL} | {128 + fatal for fatal in FATAL}
 """Return codes of tests whose process the bug has crashed, which every tier of tests reports as a failure."""
+OUT_OF_TIME = "+ Timeout +"
+"""What pytest-timeout says when it ends the process of a test that a bug keeps waiting, which is a failure, too."""
 DOES_NOT_BUILD = {".sv": "RtlError: ", ".svh": "RtlError: ", ".p4": "CompileError: "}
 """What a test says whose hardware or P4 program cannot be built."""
 
@@ -141,7 +143,7 @@ def complaint(bug: Bug, folder: Path, marks: str = "") -> str:
 
 
 def objection(bug: Bug, code: int, said: str) -> str:
-    """What speaks against a run's having noticed the bug; nothing if a test failed or the bug crashed its process.
+    """What speaks against a run's having noticed the bug; nothing if a test failed, waited too long or crashed.
 
     Args:
         bug: the one that was planted.
@@ -155,7 +157,7 @@ def objection(bug: Bug, code: int, said: str) -> str:
         return ""
     if code != 1:
         return f"{bug.test} did not notice the bug:\n{said}"
-    return "" if "1 failed" in said else f"no test failed:\n{said}"
+    return "" if "1 failed" in said or OUT_OF_TIME in said else f"no test failed:\n{said}"
 
 
 def check(bug: Bug, folder: Path) -> None:

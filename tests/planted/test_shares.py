@@ -42,6 +42,7 @@ def test_a_bug_is_noticed_by_the_quickest_tier_that_has_a_failing_case(
     ("code", "said", "why"),
     [
         (1, "1 failed in 2 s", ""),
+        (1, "+++++ Timeout +++++", ""),
         (-signal.SIGSEGV, "Fatal Python error", ""),
         (128 + signal.SIGABRT, "terminate called", ""),
         (0, "1 passed", "did not notice"),
@@ -53,7 +54,9 @@ def test_a_bug_is_noticed_by_the_quickest_tier_that_has_a_failing_case(
         (-signal.SIGTERM, "", "did not notice"),
     ],
 )
-def test_a_bug_is_noticed_by_a_failed_test_or_a_crash_and_by_nothing_else(code: int, said: str, why: str) -> None:
+def test_a_bug_is_noticed_by_a_failed_test_a_crash_or_a_timeout_and_by_nothing_else(
+    code: int, said: str, why: str
+) -> None:
     found = objection(BUG, code, said)
     assert bool(found) == bool(why)
     assert why in found
