@@ -8,11 +8,19 @@ from dataclasses import replace as changed
 import pytest
 
 from catchment.checkout import ROOT
-from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.deployment.fabric import forwarding_config
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
-from catchment.controlplane.state.desired import FIRST_HAND_GROUP, SwitchConfig, reconcile, replace, take_off, write
+from catchment.controlplane.state.desired import (
+    FIRST_HAND_GROUP,
+    SwitchConfig,
+    reconcile,
+    replace,
+    take_off,
+    write,
+    write_new,
+)
 from catchment.controlplane.topology import Topology, racks, star
 
 TOPOLOGY = star(["w0", "w1", "w2", "opt"], program=ROOT / "p4src" / "luwu.p4", slots=64)
@@ -97,6 +105,28 @@ def test_one_part_takes_the_place_of_another(client: SwitchClient) -> None:
     take_off(new, client)
     assert held(client) == {}
     assert client.groups() == {}
+
+
+def test_a_new_part_that_meets_another_s_leaves_the_other_alone(client: SwitchClient) -> None:
+    _, config = part()
+    write(changed(config, entries=config.entries[-1:], groups={}), client)
+    others = held(client)
+    with pytest.raises(SwitchError):
+        write_new(config, client)
+    assert (held(client), client.groups()) == (others, {})
+    take_off(config, client)
+    write(changed(config, entries=()), client)
+    with pytest.raises(SwitchError):
+        write_new(config, client)
+    assert (held(client), client.groups()) == ({}, config.groups)
+
+
+def test_the_highest_switch_of_a_tree_has_no_port_up() -> None:
+    topology = racks([["a0", "a1"], ["b0"]], program=ROOT / "p4src" / "luwu.p4")
+    job = plan_job("allreduce", topology, name="x", workers=["a0", "a1", "b0"], slots=8)
+    top, *leaves = ([e for e in config.entries if e.action == "worker"] for config in switch_configs(job, topology))
+    assert {entry.params["up_port"] for entry in top} == {0}
+    assert all(entry.params["up_port"] for leaf in leaves for entry in leaf)
 
 
 def test_every_rack_is_a_worker_of_its_own_at_the_spine() -> None:

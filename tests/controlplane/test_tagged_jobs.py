@@ -76,6 +76,19 @@ def test_keys_are_fresh_and_reach_switches_and_members() -> None:
     assert JobPlan.from_json(json.loads(json.dumps(job.to_json()))) == job
 
 
+def test_a_parent_speaks_as_worker_0() -> None:
+    topology = tree()
+    job = luwu(topology, ["w0", "w2"], tags=True)
+    above = [
+        entry.params["wid"]
+        for branch, config in zip(job.tree, switch_configs(job, topology), strict=True)
+        for entry in config.entries
+        if entry.table == "tags" and entry.match["port"] == branch.up_port
+    ]
+    assert above
+    assert set(above) == {0}
+
+
 def test_a_key_is_not_shown() -> None:
     job = luwu(tree(), ["w0"], tags=True)
     for stream in job.streams:

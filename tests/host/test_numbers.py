@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,6 +46,12 @@ def native_dequantize(
         _native.Pinned(big, False), exponent, formats.headroom(workers), dtype, _native.Pinned(words, True)
     )
     return words, most
+
+
+def test_words_of_bfloat16_are_those_of_ml_dtypes(rng: random.Random) -> None:
+    words = np.frombuffer(rng.randbytes(4 << 14), np.uint32)
+    numbers = words.view(np.float32)[~np.isnan(words.view(np.float32))]
+    assert np.array_equal(formats.bf16_words(numbers), numbers.astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
 def check_quantize(words: NDArray[Any], dtype: DataType, exponent: int, workers: int) -> None:

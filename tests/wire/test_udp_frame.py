@@ -26,6 +26,9 @@ def test_frames_are_those_of_scapy(rng: random.Random) -> None:
         )
         assert built == bytes(scapy)
         assert internet_checksum(built[14:34]) == 0
+        without = udp_frame(payload, source, target)
+        assert without[40:42] == b"\0\0"
+        assert without[42:] == payload
 
 
 def test_a_checksum_folds_every_carry() -> None:

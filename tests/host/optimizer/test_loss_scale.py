@@ -53,6 +53,10 @@ def test_it_halves_on_overflow_doubles_after_good_steps_and_survives_its_notes(
         assert scale.current == wanted == 2.0**scale.shift
 
 
+def test_a_dynamic_scale_begins_where_torch_s_does() -> None:
+    assert LossScale(DynamicLossScale()).current == torch.amp.GradScaler("cpu", enabled=True).get_scale() == 65536
+
+
 def test_a_fixed_scale_stays() -> None:
     scale = LossScale(3.0)
     scale.step(overflowed=True)

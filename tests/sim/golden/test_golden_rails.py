@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from catchment.sim.golden.rails import RailHealth, Record
+from catchment.sim.golden.rail_costs import CostTable, Sample
+from catchment.sim.golden.rails import RailCost, RailHealth, Record, finish_ns
 
 BOTH = 0b11
 
@@ -12,6 +13,18 @@ def round_of(health: RailHealth, clock_ms: int, *ranks: tuple[int, int], planned
     return health.learn(
         [Record(planned + at, clock_ms, suspected, settled) for at, (suspected, settled) in enumerate(ranks)]
     )
+
+
+def test_an_operation_takes_a_nanosecond_at_least() -> None:
+    assert finish_ns([RailCost(0, 1000)], [0], 0) == 1
+    assert finish_ns([RailCost(7, 1000)], [0], 0) == 7
+
+
+def test_a_cost_fits_into_the_word_that_ranks_exchange() -> None:
+    table = CostTable([RailCost(1, 1)])
+    table.learn([[Sample(0, 10, False, 1 << 40, 1 << 40)]])
+    (cost,) = table.costs(1 << 10)
+    assert (cost.start_ns, cost.bytes_per_ms) == ((1 << 32) - 1, (1 << 32) - 1)
 
 
 def test_one_rank_s_word_takes_a_rail_down() -> None:
