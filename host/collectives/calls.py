@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import Call
+from catchment.host.collectives.library import CALL
 from catchment.host.collectives.strided import Strided
 from catchment.host.errors import EndpointError
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
@@ -55,56 +55,36 @@ class Numbers(NamedTuple):
     packed: bool = False
 
 
-class Naming(NamedTuple):
-    """What an operation is called: `str` of it."""
-
-    kind: int
-    elements: int
-    dtype: DataType | None
-
-    def __str__(self) -> str:
-        return f"{_NAMES[self.kind]}({'' if self.dtype is None else _sized(self.elements, self.dtype)})"
+def named(kind: int, elements: int, dtype: DataType | None) -> str:
+    """What an operation is called; `dtype`: None of one without arrays."""
+    return f"{_NAMES[kind]}({'' if dtype is None else _sized(elements, dtype)})"
 
 
 NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED, WHOLE = range(5)
 
 
-class Operation(NamedTuple):
-    """One call."""
+UNSCALED: Final = Numbers()
 
-    kind: int
-    source: Buffer
-    target: Buffer
-    options: CallOptions
-    numbers: Numbers = Numbers()
 
-    def call(self) -> Call:
-        """The call as the C library takes it."""
-        options, numbers = self.options, self.numbers
-        # By position, and zeros left out: of a short operation this is a good part of the time.
-        call = Call(
-            self.kind,
-            numbers.op,
-            self.source.dtype,
-            numbers.scaling,
-            numbers.exponent,
-            options.root,
-            options.priority,
-            options.tag,
-            self.source.elements,
-            self.source.address,
-            self.target.address,
-            0 if options.timeout is None else int(options.timeout * 1e9),
-        )
-        if (places := options.places) is not None:
-            call.step, call.block, call.blocks, call.stride = places.step, places.block, places.blocks, places.stride
-        if numbers.packed:
-            call.packed = 1
-        return call
-
-    def naming(self) -> Naming:
-        """What tells this from others in words, without keeping the arrays."""
-        return Naming(self.kind, self.source.elements, None if self.source is NOTHING else self.source.dtype)
+def call_bytes(kind: int, source: Buffer, target: Buffer, options: CallOptions, numbers: Numbers) -> bytes:
+    """The call as the C library takes it."""
+    places = options.places
+    return CALL.pack(
+        kind,
+        numbers.op,
+        source.dtype,
+        numbers.scaling,
+        numbers.exponent,
+        options.root,
+        options.priority,
+        options.tag,
+        source.elements,
+        source.address,
+        target.address,
+        0 if options.timeout is None else int(options.timeout * 1e9),
+        *((0, 0, 0, 0) if places is None else (places.step, places.block, places.blocks, places.stride)),
+        numbers.packed,
+    )
 
 
 def elements(array: Any, *, writable: bool) -> Buffer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
+from catchment.host.collectives.calls import UNSCALED, CallOptions, Numbers, in_words, wrong
 from catchment.host.collectives.coalesced import Coalesced
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
@@ -103,6 +104,7 @@ class Communicator:
         self._library = library()
         self._histories: dict[str, History] = {}
         self._order = threading.Lock()
+        self._process = os.getpid()
         self._pending: deque[Work] = deque()
         self._handle = handle
         self._local = (config.local_ip.decode(), int(self._library.catchment_group_port(handle)))
@@ -260,12 +262,12 @@ class Communicator:
         """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
         buffer = calls.raw(array, writable=self._rank != root)
         options = CallOptions(priority, timeout, tag, self._root(root))
-        return self._start(Operation(calls.BROADCAST, buffer, buffer, options))
+        return self._start(calls.BROADCAST, buffer, buffer, options)
 
     def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it."""
         options = calls.usual(priority, timeout, tag)
-        return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, options))
+        return self._start(calls.BARRIER, calls.NOTHING, calls.NOTHING, options)
 
     def all_gather(
         self,
@@ -293,7 +295,7 @@ class Communicator:
                 f"all_gather of {in_words(source)} into {in_words(target)}",
                 f"out has {self.size} times the bytes of array",
             )
-        return self._start(Operation(calls.ALL_GATHER, source, target, options))
+        return self._start(calls.ALL_GATHER, source, target, options)
 
     def coalesced(
         self,
@@ -318,11 +320,11 @@ class Communicator:
         if not 0 <= elements < 1 << 36:
             raise wrong(f"{elements} elements", "give 0..2**36-1")
         counted = Buffer(None, 0, elements, DataType.BYTES)
-        return self._start(Operation(calls.BESIDE, counted, calls.NOTHING, CallOptions(0, timeout, tag)))
+        return self._start(calls.BESIDE, counted, calls.NOTHING, CallOptions(0, timeout, tag))
 
     def refuse(self) -> Work:
         """Take part in what the others call and this rank cannot: it fails on every rank that called it."""
-        return self._start(Operation(calls.REFUSED, calls.NOTHING, calls.NOTHING, CallOptions(0, None, 0)))
+        return self._start(calls.REFUSED, calls.NOTHING, calls.NOTHING, CallOptions(0, None, 0))
 
     # ---- state
 
@@ -396,14 +398,14 @@ class Communicator:
             raise wrong("a mean of int32", "take the sum, and divide as you wish")
         code = calls.OPS[op]
         if not floats or op == "max":
-            return self._start(Operation(kind, source, target, options, Numbers(code)))
+            return self._start(kind, source, target, options, Numbers(code))
         chosen = scaling or self._scaling
         if chosen.packed and not self._stream.packed:
             raise wrong("packed lanes in a job that has none", "make the job with --packed, or scale without packed")
         if isinstance(chosen, Delayed):
             history = self._histories.setdefault(chosen.name, History())
             numbers = _numbers(code, history.exponent(chosen), calls.EXPECTED, chosen.packed)
-            work = self._start(Operation(kind, source, target, options, numbers))
+            work = self._start(kind, source, target, options, numbers)
             history.started(work)
             return work
         if isinstance(chosen, Whole):
@@ -411,15 +413,19 @@ class Communicator:
         else:
             exponent = chosen.exponent if isinstance(chosen, Fixed) else None
             numbers = _numbers(code, exponent, calls.GIVEN, chosen.packed)
-        return self._start(Operation(kind, source, target, options, numbers))
+        return self._start(kind, source, target, options, numbers)
 
-    def _start(self, operation: Operation) -> Work:
-        self.check_process()
-        call = operation.call()
+    def _start(
+        self, kind: int, source: Buffer, target: Buffer, options: CallOptions, numbers: Numbers = UNSCALED
+    ) -> Work:
+        if os.getpid() != self._process:
+            self.check_process()
+        call = calls.call_bytes(kind, source, target, options, numbers)
+        naming = (kind, source.elements, None if source is calls.NOTHING else source.dtype)
         with self._order:
-            handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))
+            handle = self._library.catchment_group_start(self._handle, call)
             # The caller may drop the work at any time, but its arrays have to live until it is done.
-            work = Work(handle, operation.naming(), (operation.source.owner, operation.target.owner))
+            work = Work(handle, naming, (source.owner, target.owner))
             while self._pending and self._pending[0].done():
                 self._pending.popleft()
             self._pending.append(work)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from functools import cache
 
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 14
+_ABI = 15
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -111,6 +112,10 @@ class Call(ctypes.Structure):
     )
 
 
+CALL = struct.Struct("@" + "".join(kind._type_ for _, kind in Call._fields_) + "0P")
+"""A Call made at once, in a third of the time: of a short operation that is a good part."""
+
+
 class Result(ctypes.Structure):
     """catchment_result."""
 
@@ -175,6 +180,7 @@ class Stats(ctypes.Structure):
             "exponents_guessed",
             "exponents_missed",
             "forged",
+            "in_callers",
         )
     )
 
@@ -215,7 +221,7 @@ def library() -> ctypes.CDLL:
         ),
         "group_forked": ([handle], ctypes.c_int),
         "group_port": ([handle], ctypes.c_uint16),
-        "group_start": ([handle, ctypes.POINTER(Call)], handle),
+        "group_start": ([handle, handle], handle),  # a Call, or the bytes of one
         "group_failure": ([handle, ctypes.POINTER(Result)], None),
         "group_get_stats": ([handle, ctypes.POINTER(Stats)], None),
         "group_close": ([handle, nanos], None),

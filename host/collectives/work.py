@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import final
 
-from catchment.host.collectives.calls import Naming
+from catchment.host.collectives.calls import named
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Result, library
+from catchment.wire.generated.constants import DataType
 
 _SLICE_NS = 100_000_000
 """Longest time in C without a look at Python's signals."""
@@ -44,7 +45,7 @@ class Work:
 
     __slots__ = ("_buffers", "_done", "_handle", "_library", "_naming", "_result")
 
-    def __init__(self, handle: int, naming: Naming, buffers: tuple[object, ...]) -> None:
+    def __init__(self, handle: int, naming: tuple[int, int, DataType | None], buffers: tuple[object, ...]) -> None:
         self._library = library()
         self._handle = handle
         self._buffers = buffers
@@ -55,7 +56,7 @@ class Work:
     @property
     def operation(self) -> str:
         """What was called, in words."""
-        return str(self._naming)
+        return named(*self._naming)
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until done, without the GIL; a signal handler (Ctrl-C) gets its turn.

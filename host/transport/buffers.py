@@ -90,12 +90,11 @@ def _pinned() -> type[_native.Pinned]:
 
 
 def _pin(array: Any, writable: bool) -> _native.Pinned:
-    dtype: Any = getattr(array, "dtype", None)
-    if getattr(dtype, "itemsize", 0) == 2 and dtype.name == "bfloat16":  # the name takes numpy a microsecond
-        array = array.view("uint16")  # numpy has no buffer format for bfloat16
     try:
         return _pinned()(array, writable)
     except (BufferError, TypeError, ValueError) as error:
+        if getattr(getattr(array, "dtype", None), "name", "") == "bfloat16":
+            return _pin(array.view("uint16"), writable)  # numpy has no buffer format for bfloat16
         wanted = "a writable contiguous CPU buffer" if writable else "a contiguous CPU buffer"
         raise _refused(f"a {type(array).__name__}: {error}", f"give {wanted}") from error
 

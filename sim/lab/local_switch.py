@@ -63,9 +63,12 @@ def local_switch(
     ] = "",
     patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
     in_callers: Annotated[
-        bool,
-        typer.Option("--in-callers", envvar="CATCHMENT_IN_CALLERS", help="Ranks run the switch's program themselves."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            envvar="CATCHMENT_IN_CALLERS",
+            help="Whether ranks run the switch's program themselves; unless given, yes, but not below another switch.",
+        ),
+    ] = None,
     compile_only: Annotated[
         bool, typer.Option("--compile", help="Only compile its program, unless that was done before.")
     ] = False,
@@ -81,7 +84,7 @@ def local_switch(
         mtu=_MTU,
         options=rings(lanes, slots),
         uplink=uplink_of(place) if place else "",
-        extra=("--in-callers",) if in_callers else (),
+        extra=("--in-callers",) if (not place if in_callers is None else in_callers) else (),
         tags=bool(place and place["sums"].get("key")),
     )
     for switch in planned.topology.switches.values():

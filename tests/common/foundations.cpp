@@ -44,7 +44,9 @@ py::tuple spin(AdaptivePatience& patience, Nanos now, Nanos pause, Nanos time_sl
 py::dict as_dict(const PatienceSettings& settings) {
   return py::dict(py::arg("spin") = settings.spin, py::arg("yield_after") = settings.yield_after,
                   py::arg("late_yield") = settings.late_yield,
-                  py::arg("oversubscribed_for") = settings.oversubscribed_for);
+                  py::arg("oversubscribed_for") = settings.oversubscribed_for,
+                  py::arg("oversubscribed_most") = settings.oversubscribed_most,
+                  py::arg("spin_always") = settings.spin_always);
 }
 
 const std::uint8_t* bytes_of(const std::string& data) {
@@ -59,22 +61,33 @@ PYBIND11_MODULE(_common, module) {
       .value("YIELD", Waiting::kYield)
       .value("SLEEP", Waiting::kSleep);
   py::class_<Patience>(module, "Patience")
-      .def(py::init([](Nanos spin, Nanos yield_after, Nanos late_yield, Nanos oversubscribed_for) {
+      .def(py::init([](Nanos spin, Nanos yield_after, Nanos late_yield, Nanos oversubscribed_for,
+                       Nanos oversubscribed_most, Nanos spin_always) {
              return std::make_unique<Patience>(
                  PatienceSettings{.spin = spin,
                                   .yield_after = yield_after,
                                   .late_yield = late_yield,
-                                  .oversubscribed_for = oversubscribed_for});
+                                  .oversubscribed_for = oversubscribed_for,
+                                  .oversubscribed_most = oversubscribed_most,
+                                  .spin_always = spin_always});
            }),
            py::arg("spin"), py::arg("yield_after"), py::arg("late_yield"),
-           py::arg("oversubscribed_for"))
+           py::arg("oversubscribed_for"), py::arg("oversubscribed_most"), py::arg("spin_always"))
       .def("next", &Patience::next, py::arg("found"), py::arg("now"))
       .def("yielded", &Patience::yielded, py::arg("before"), py::arg("after"))
-      .def("give_way", &Patience::yield, py::arg("now"));
+      .def("give_way", &Patience::yield, py::arg("now"))
+      .def("pass_time", &Patience::pass, py::arg("how"), py::arg("now"));
   module.def("now", &Processor::now);
   module.def("switch_patience", [] { return as_dict(kSwitchPatience); });
   module.def("reducer_patience", [](Nanos spin) { return as_dict(reducer_patience(spin)); });
-  module.def("collective_patience", [](Nanos spin) { return as_dict(collective_patience(spin)); });
+  module.def("collective_patience", [](Nanos spin, bool own_processor) {
+    return as_dict(collective_patience(spin, own_processor));
+  });
+  module.def("processors", &Processor::count);
+  module.def("leave_processor", [] {
+    const int from = Processor::number();
+    return py::make_tuple(from, Processor::leave());
+  });
   py::class_<AdaptivePatience>(module, "AdaptivePatience")
       .def(py::init([](Nanos least_spin, Nanos most_spin, Nanos yield_after, Nanos late_yield,
                        int few_sleeps, int many_sleeps) {

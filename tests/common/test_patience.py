@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 US = 1_000
 MS = 1_000 * US
 SPIN, YIELD, SLEEP = common.Waiting.SPIN, common.Waiting.YIELD, common.Waiting.SLEEP
-TIMES = {"spin": 50 * US, "yield_after": 2 * US, "late_yield": 500 * US, "oversubscribed_for": 100 * MS}
+TIMES = {
+    "spin": 50 * US,
+    "yield_after": 2 * US,
+    "late_yield": 500 * US,
+    "oversubscribed_for": 100 * MS,
+    "oversubscribed_most": 3200 * MS,
+    "spin_always": 0,
+}
 
 
 @pytest.fixture
@@ -89,7 +97,7 @@ def test_a_waiter_sleeps_while_any_late_yield_is_recent(yields: list[tuple[int, 
             if now >= until + sleeps:
                 sleeps = TIMES["oversubscribed_for"]
             elif now >= until:
-                sleeps = min(2 * sleeps, 32 * TIMES["oversubscribed_for"])
+                sleeps = min(2 * sleeps, TIMES["oversubscribed_most"])
             until = now + sleeps
         now += pause
         expected = SPIN if elapsed < 2 * US else YIELD if elapsed < 50 * US else SLEEP
@@ -122,10 +130,54 @@ def test_a_worker_yields_from_the_first_look_on(spin: int) -> None:
 
 
 @pytest.mark.parametrize("spin", [0, 1, 7 * US])
-def test_a_rank_notices_a_late_yield_sooner_than_a_worker_and_spins_again_sooner(spin: int) -> None:
-    settings, worker = common.collective_patience(spin), common.reducer_patience(spin)
-    assert settings == worker | {"late_yield": 200 * US, "oversubscribed_for": 50 * MS}
-    assert all(settings[name] < worker[name] for name in ("late_yield", "oversubscribed_for"))
+def test_a_rank_notices_a_late_yield_sooner_than_a_worker_and_yields_again_sooner(spin: int) -> None:
+    settings, worker = common.collective_patience(spin, False), common.reducer_patience(spin)
+    own = {"late_yield": 200 * US, "oversubscribed_for": 2 * MS, "oversubscribed_most": 1600 * MS}
+    assert settings == worker | own
+    assert all(settings[name] < worker[name] for name in own)
+
+
+@pytest.mark.parametrize("spin", [0, 7 * US, 50 * US, 200 * US])
+def test_a_rank_with_a_processor_for_itself_spins_before_it_yields_and_on_a_busy_machine_too(spin: int) -> None:
+    alone = min(spin, 50 * US)
+    settings = common.collective_patience(spin, True)
+    assert settings == common.collective_patience(spin, False) | {"yield_after": alone, "spin_always": alone}
+    patience = common.Patience(**settings)
+    found = 7 * MS
+    assert patience.next(found, found + alone) == (YIELD if spin > alone else SLEEP)
+    patience.yielded(found, found + 201 * US)
+    now = found + 1 * MS
+    assert patience.next(now - alone, now) == SLEEP
+    if alone:
+        assert patience.next(now - alone + 1, now) == SPIN
+
+
+def test_who_spins_keeps_its_processor_and_who_yields_may_be_late(patience: Any) -> None:
+    now = common.now() - 600 * US
+    patience.pass_time(SPIN, now)
+    assert patience.next(now, now) == SPIN
+    patience.pass_time(YIELD, now)
+    assert patience.next(common.now(), common.now()) == SLEEP
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_who_leaves_a_processor_goes_on_on_another_and_may_come_back() -> None:
+    processors = os.sched_getaffinity(0)
+    first, second, *_ = sorted(processors)
+    try:
+        for here in (first, second):
+            os.sched_setaffinity(0, {here})
+            assert common.leave_processor() == (here, -1)  # there is no other one
+            assert os.sched_getaffinity(0) == {here}
+            os.sched_setaffinity(0, {first, second})
+            assert sorted(common.leave_processor()) == [first, second]
+            assert os.sched_getaffinity(0) == {first, second}
+    finally:
+        os.sched_setaffinity(0, processors)
+
+
+def test_a_process_knows_the_processors_that_it_may_run_on() -> None:
+    assert common.processors() == len(os.sched_getaffinity(0))
 
 
 class Peer:

@@ -91,6 +91,7 @@ void catchment_group_get_stats(const catchment_group* group, catchment_group_sta
     result->forged += stats.rejects[static_cast<std::size_t>(Reject::kTag)].get();
     result->in_flight += stats.in_flight.get();
     result->held += stats.held.get();
+    result->in_callers += rail.group->inside() ? 1 : 0;
     result->operations += stats.pull_latency.count.get();
     result->round_trip_ns = std::max(result->round_trip_ns, stats.round_trip.get());
     result->retransmit_timeout_ns =

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 14
+#define CATCHMENT_COLLECTIVES_ABI 15
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -223,6 +223,7 @@ typedef struct catchment_group_stats {
   uint64_t exponents_guessed;     /* operations whose data left on a guess of E */
   uint64_t exponents_missed;      /* and again, since it was wrong */
   uint64_t forged;                /* of the rejected: without the right tag, in a job with tags */
+  uint64_t in_callers;            /* rails whose switch's program it runs itself, now */
 } catchment_group_stats;
 
 /* CATCHMENT_COLLECTIVES_ABI of the library: compare it before anything else is called. */

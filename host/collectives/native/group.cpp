@@ -100,6 +100,11 @@ Nanos Group::all_heard_at() {
   return with_turn([&](Hub&) { return engine_->all_heard_at(); });
 }
 
+bool Group::inside() {
+  return with_turn(
+      [](Hub& hub) { return hub.attachment() != nullptr && hub.attachment()->inside(); });
+}
+
 bool Group::absent() {
   return with_turn([&](Hub&) { return engine_->absent(); });
 }

@@ -59,6 +59,8 @@ class Group {
   Nanos last_sum_at();
   // As Engine::all_heard_at.
   Nanos all_heard_at();
+  // Whether this process runs the switch's program itself.
+  bool inside();
   // The switch is known to be gone; for how long it has answered nothing.
   bool absent();
   Nanos away_for();

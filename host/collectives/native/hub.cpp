@@ -39,7 +39,8 @@ Hub::Turn::~Turn() {
 
 Hub::Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin)
     : attachment_(std::move(attachment)),
-      patience_(collective_patience(spin)),
+      alone_(collective_patience(spin, true)),
+      sharing_(collective_patience(spin, false)),
       wakeup_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd") {
   thread_ = std::thread([this] {
     std::fesetenv(FE_DFL_ENV);  // denormals and rounding as the number formats need them
@@ -82,6 +83,15 @@ bool Hub::turn(Member& member, Nanos now) {
   return any;
 }
 
+bool Hub::own_processor() const {
+  const bool inside = attachment_ != nullptr && attachment_->inside();
+  const auto needed = [inside](const Member& member) {
+    return static_cast<int>(member.engine->layout().ranks) + (inside ? 0 : 1);
+  };
+  return std::ranges::all_of(members_,
+                             [&](const Member& member) { return needed(member) <= processors_; });
+}
+
 bool Hub::busy() const {
   return std::ranges::any_of(members_, [](const Member& member) { return member.engine->busy(); });
 }
@@ -90,17 +100,27 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
   waiters_.fetch_add(1);
   Nanos now = monotonic_now();
   Nanos quiet_since = now;
+  Waiting next = Waiting::kSleep;
+  bool moved = false;
   while (!done.load(std::memory_order_acquire) && now < until) {
     bool any = false;
+    bool alone = false;
+    bool crowded = false;
     {
       const Turn mine(*this);
       now = monotonic_now();
       any = turn(now);
+      alone = own_processor();
+      crowded = alone && !any && attachment_ != nullptr && attachment_->crowded();
     }
+    Patience& patience = alone ? alone_ : sharing_;
     if (any) {
       quiet_since = now;
-    } else if (spins && patience_.next(quiet_since, now) != Waiting::kSleep) {
-      patience_.yield(monotonic_now());
+      moved = false;
+    } else if (crowded && !std::exchange(moved, true)) {
+      Processor::leave();  // who is waited for may need this one
+    } else if (spins && (next = patience.next(quiet_since, now)) != Waiting::kSleep) {
+      patience.pass(next, monotonic_now());
     } else if (!done.load(std::memory_order_acquire)) {
       sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);
     }
@@ -168,8 +188,8 @@ void Hub::run() {
     }
     if (any) {
       quiet_since = now;
-    } else if (more && patience_.next(quiet_since, now) != Waiting::kSleep) {
-      patience_.yield(monotonic_now());
+    } else if (more && sharing_.next(quiet_since, now) != Waiting::kSleep) {
+      sharing_.yield(monotonic_now());
     } else {
       sleep(now + kLongest, stirred_);
     }

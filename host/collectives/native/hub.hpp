@@ -74,10 +74,14 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   bool turn(Member& member, Nanos now);
   bool busy() const;
+  // Whether every rank of each group has a processor, and whoever runs the switch's program, too.
+  bool own_processor() const;
   void run();
 
   std::shared_ptr<ShmAttachment> attachment_;
-  Patience patience_;
+  Patience alone_;    // of callers that have a processor for themselves
+  Patience sharing_;  // of all others, and of the hub's own thread, beside which a caller computes
+  const int processors_ = Processor::count();
   std::vector<Member> members_;
   std::mutex mutex_;                 // of the engines
   std::atomic<int> wanted_{0};       // threads that wait for the mutex

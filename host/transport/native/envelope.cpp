@@ -46,6 +46,7 @@ Envelope::Envelope(const UdpAddress& local, const UdpAddress& peer) {
   std::fill_n(ethernet, ETH_ALEN, std::uint8_t{0xff});
   std::copy(kMacPrefix.begin(), kMacPrefix.end(), ethernet + ETH_ALEN);
   std::copy_n(ip + 12, 4, ethernet + ETH_ALEN + kMacPrefix.size());
+  sum_ = ones_sum(ip, wire::kIpv4Bytes);
 }
 
 void Envelope::write(std::uint8_t* frame, std::size_t bytes) const {
@@ -53,8 +54,10 @@ void Envelope::write(std::uint8_t* frame, std::size_t bytes) const {
   const std::size_t datagram = wire::kUdpBytes + bytes;
   const std::size_t packet = wire::kIpv4Bytes + datagram;
   store16(frame + kIpv4 + 2, packet);
-  const auto checksum =
-      static_cast<std::uint16_t>(~fold(ones_sum(frame + kIpv4, wire::kIpv4Bytes)));
+  // Reading back what was just stored would wait for every store before it.
+  std::array<std::uint8_t, 2> length{};
+  store16(length.data(), packet);
+  const auto checksum = static_cast<std::uint16_t>(~fold(ones_sum(length.data(), 2, sum_)));
   std::memcpy(frame + kIpv4 + 10, &checksum, sizeof checksum);
   store16(frame + kUdp + 4, datagram);
 }

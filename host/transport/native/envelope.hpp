@@ -25,6 +25,7 @@ class Envelope {
 
  private:
   std::array<std::uint8_t, kEnvelopeBytes> template_{};
+  std::uint64_t sum_ = 0;  // of the template's IPv4 header
 };
 
 }  // namespace catchment::host

@@ -43,6 +43,10 @@ ShmAttachment::ShmAttachment(const std::string& path) {
   note(catchment_shm_check(port_.get()));
 }
 
+bool ShmAttachment::inside() const { return shm::inside(port_.get()); }
+
+bool ShmAttachment::crowded() const { return shm::crowded(port_.get()); }
+
 bool ShmAttachment::deliver() {
   const int count = catchment_shm_peek(port_.get(), in_.data(), kBatch);
   note(count);

@@ -56,6 +56,11 @@ class ShmAttachment {
   // the oldest one, which counts them.  Returns whether more may be waiting.
   bool deliver();
 
+  // Whether this process runs the switch's program itself.
+  bool inside() const;
+  // Whether another one who does, and gets frames of this one, was last seen on the processor that
+  // this thread is on.
+  bool crowded() const;
   catchment_shm* port() const { return port_.get(); }
   std::size_t frame_bytes() const { return frame_bytes_; }
   std::uint64_t errors() const { return errors_; }

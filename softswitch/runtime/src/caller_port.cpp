@@ -1,9 +1,11 @@
 #include "caller_port.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "catchment/common/processor.hpp"
 #include "catchment/shm/error.hpp"
 #include "catchment/softswitch/enter.hpp"
 #include "passed_on.hpp"
@@ -72,7 +74,26 @@ bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel) {
   return ran;
 }
 
-bool CallerPort::open() { return !state_.rings[port_].through_switch; }
+bool CallerPort::open() {
+  show_processor();
+  return !state_.rings[port_].through_switch;
+}
+
+std::uint32_t CallerPort::show_processor() {
+  const auto here = static_cast<std::uint32_t>(Processor::number() + 1);
+  const std::atomic_ref shown(state_.rings[port_].processor);
+  if (shown.load(std::memory_order_relaxed) != here) {
+    shown.store(here, std::memory_order_relaxed);
+  }
+  return here;
+}
+
+bool CallerPort::crowded() {
+  const std::uint32_t here = show_processor();
+  return std::ranges::any_of(others_, [&](std::uint32_t port) {
+    return std::atomic_ref(state_.rings[port].processor).load(std::memory_order_relaxed) == here;
+  });
+}
 
 rt::Room CallerPort::room(std::uint32_t port) {
   Way* const way = way_to(port);
@@ -120,6 +141,9 @@ CallerPort::Way* CallerPort::way_to(std::uint32_t port) {
   }
   std::unique_ptr<Way>& way = ways_[port];
   if (way == nullptr || way->epoch != ring.epoch) {
+    if (port != port_ && std::ranges::find(others_, port) == others_.end()) {
+      others_.push_back(port);
+    }
     try {
       way = std::make_unique<Way>(ring, shm::Mapping::found_at(ring.rings, caller_->memory()));
     } catch (const shm::ShmError&) {

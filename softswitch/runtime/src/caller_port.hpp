@@ -21,6 +21,7 @@ class CallerPort final : public shm::Insider, private Exit {
       : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {}
 
   bool run(std::span<const Frame> frames, shm::Channel& channel) override;
+  bool crowded() override;
 
  private:
   /// The ring to a port that others, too, put frames into.
@@ -47,6 +48,8 @@ class CallerPort final : public shm::Insider, private Exit {
   /// The way to a port, ready for the next frame; nullptr: it has no ring, or one that cannot be
   /// used.
   Way* way_to(std::uint32_t port);
+  /// Says which processor this process is on, and finds out itself.
+  std::uint32_t show_processor();
   bool pass_on(shm::Mark mark, std::span<const std::uint8_t> bytes);
   void wake(Way& way);
 
@@ -59,6 +62,7 @@ class CallerPort final : public shm::Insider, private Exit {
   bool passed_on_ = false;           // something, since the batch began
   std::array<std::unique_ptr<Way>, rt::kPorts> ways_;
   std::vector<std::uint32_t> touched_;
+  std::vector<std::uint32_t> others_;  // ports that frames of this one have gone to
 };
 
 }  // namespace catchment::softswitch

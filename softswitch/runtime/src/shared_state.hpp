@@ -15,7 +15,7 @@
 namespace catchment::softswitch {
 
 inline constexpr std::uint64_t kStateMagic = 0x4554'4154'5348'4354;  // "TCHSTATE" in memory
-inline constexpr std::uint32_t kStateVersion = 1;
+inline constexpr std::uint32_t kStateVersion = 2;
 
 /// What the switch bound its own instance of the running program to; all of it lies in the memory.
 struct SharedProgram {
@@ -45,6 +45,7 @@ struct SharedRing {
   std::uint64_t epoch = 0;      // of the peer's attachment
   bool through_switch = false;  // all frames of this port pass through the switch: it has faults
   std::array<char, shm::kBellName> bell{};  // that wakes the peer; ends with a zero
+  std::uint32_t processor = 0;  // 1 and the one that the peer was last seen on; 0: not yet
 };
 
 struct SharedState {

@@ -100,6 +100,10 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
   return guarded(port, [&](auto& peer) { return peer.commit(length, rest, rest.data() - length); });
 }
 
+bool inside(const catchment_shm* port) { return port->peer.inside(); }
+
+bool crowded(catchment_shm* port) { return port->peer.ours() && port->peer.crowded(); }
+
 }  // namespace catchment::shm
 
 void catchment_shm_detach(catchment_shm* port) { std::default_delete<catchment_shm>()(port); }

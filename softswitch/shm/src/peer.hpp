@@ -45,6 +45,9 @@ class Peer {
   [[nodiscard]] int descriptor() const { return connector_.descriptor(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] catchment_shm_info info() const;
+  /// Whether the switch has let it in.
+  [[nodiscard]] bool inside() const { return inside_.has_value(); }
+  [[nodiscard]] bool crowded() const { return inside_ && inside_->crowded(); }
 
  private:
   using Clock = Connector::Clock;

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from catchment.checkout import ROOT
+from catchment.host.collectives import Communicator
 from catchment.wire.socket_folder import socket_folder
 
 
@@ -85,6 +87,31 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> N
         service.kill()
         service.wait()
     assert list(short_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("setting", "inside"), [({}, 1), ({"CATCHMENT_IN_CALLERS": "0"}, 0)])
+def test_ranks_run_the_switch_s_program_unless_told_otherwise(
+    setting: dict[str, str], inside: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CATCHMENT_IN_CALLERS", raising=False)
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    environment = os.environ | setting
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service, ExitStack() as exits:
+        exits.callback(service.kill)
+        path = _socket_of(service)
+        rank = exits.enter_context(socket.socket(socket.AF_UNIX))
+        rank.connect(path)
+        line = exits.enter_context(rank.makefile("rwb", buffering=0))
+        line.write(b'{"rank": 0}\n')
+        line.readline()
+        line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
+        members = json.loads(line.readline())["members"]
+        ranks = [exits.enter_context(Communicator.of_job(member)) for member in members]
+        arrays = [np.arange(3000, dtype=np.float32) * (number + 1) for number in range(2)]
+        for work in [each.all_reduce(array) for each, array in zip(ranks, arrays, strict=True)]:
+            work.wait(60.0)
+        assert all(np.array_equal(array, np.arange(3000, dtype=np.float32) * 3) for array in arrays)
+        assert [each.stats()["in_callers"] for each in ranks] == [inside, inside]
 
 
 def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:

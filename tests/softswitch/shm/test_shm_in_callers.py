@@ -277,6 +277,25 @@ def test_a_killed_switch_is_noticed_and_the_next_one_attached_to(launch: Launch,
     assert crosses(one, two)
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(launch: Launch, folder: Path) -> None:
+    launch()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    processors = os.sched_getaffinity(0)
+    here, there, *_ = sorted(processors)
+    try:
+        os.sched_setaffinity(0, {here})
+        assert not one.crowded()  # nothing has gone to anybody yet
+        assert crosses(one, two)
+        assert one.crowded()
+        assert two.crowded()
+        os.sched_setaffinity(0, {there})
+        assert not one.crowded()
+        assert two.crowded()  # and the first one has looked from here
+    finally:
+        os.sched_setaffinity(0, processors)
+
+
 OTHER_USER = """
 import os, sys
 from catchment.softswitch import native

@@ -5,9 +5,9 @@
 // yields the processor between two looks, then it sleeps.  On an oversubscribed machine this fails:
 // a yield lasts the whole time slice of another thread, milliseconds, while the kernel runs a
 // thread that is woken at once.  A late yield is how a waiter notices, and for a while afterwards
-// it sleeps without spinning.  One that spins again and soon has another late yield sleeps for
-// twice as long the next time: where many threads wait for each other, the late yield of one
-// holds all of them up.
+// it sleeps without yielding, and without spinning unless it has a processor for itself.  One that
+// spins again and soon has another late yield sleeps for twice as long the next time: where many
+// threads wait for each other, the late yield of one holds all of them up.
 //
 // Nothing here reads a clock, sleeps or yields, but for the one function that says so.
 #pragma once
@@ -24,15 +24,16 @@ namespace catchment {
 enum class Waiting { kSpin, kYield, kSleep };
 
 struct PatienceSettings {
-  Nanos spin;                // after the last find, until the waiter sleeps
-  Nanos yield_after;         // of that time passes before the waiter begins to yield
-  Nanos late_yield;          // a yield that took longer shows an oversubscribed machine
-  Nanos oversubscribed_for;  // so long the waiter sleeps without spinning, the first time
+  Nanos spin;                 // after the last find, until the waiter sleeps
+  Nanos yield_after;          // of that time passes before the waiter begins to yield
+  Nanos late_yield;           // a yield that took longer shows an oversubscribed machine
+  Nanos oversubscribed_for;   // so long the waiter does not yield, the first time
+  Nanos oversubscribed_most;  // and at most
+  Nanos spin_always = 0;      // time that it spins before it sleeps, while it does not yield
 };
 
-/// A machine that has been oversubscribed for long is tried again after so many times the first
-/// time at the latest.
-inline constexpr Nanos kMostTimes = 32;
+/// A machine that has been oversubscribed for long is tried again after this time at the latest.
+inline constexpr Nanos kLongestDoubt = 3200 * kMillisecond;
 
 /// Less than a time slice of Linux, more than the work of a thread that waits itself.
 inline constexpr Nanos kLateYield = 500 * kMicrosecond;
@@ -42,7 +43,8 @@ inline constexpr Nanos kLateYield = 500 * kMicrosecond;
 inline constexpr PatienceSettings kSwitchPatience{.spin = 50 * kMicrosecond,
                                                   .yield_after = 2 * kMicrosecond,
                                                   .late_yield = kLateYield,
-                                                  .oversubscribed_for = 100 * kMillisecond};
+                                                  .oversubscribed_for = 100 * kMillisecond,
+                                                  .oversubscribed_most = kLongestDoubt};
 
 /// A worker that waits for the sums of its vectors.  It yields from the first look on: the switch
 /// that adds them may be waiting for this processor.
@@ -50,16 +52,23 @@ constexpr PatienceSettings reducer_patience(Nanos spin) {
   return {.spin = spin,
           .yield_after = 0,
           .late_yield = kLateYield,
-          .oversubscribed_for = 100 * kMillisecond};
+          .oversubscribed_for = 100 * kMillisecond,
+          .oversubscribed_most = kLongestDoubt};
 }
 
 /// A rank in a collective operation, which takes several round trips and so pays for a late yield
-/// several times: it notices sooner than a worker, and spins again sooner.
-constexpr PatienceSettings collective_patience(Nanos spin) {
+/// several times: it notices sooner than a worker.  Where ranks share processors and one computes,
+/// the first yield of each other one is late, and the operation behind it takes microseconds: so a
+/// rank soon tries again, but not often on a machine that stays busy.  A rank that has a processor
+/// for itself spins on it for as long as being woken takes.
+constexpr PatienceSettings collective_patience(Nanos spin, bool own_processor) {
+  const Nanos alone = own_processor ? std::min(spin, 50 * kMicrosecond) : 0;
   return {.spin = spin,
-          .yield_after = 0,
+          .yield_after = alone,
           .late_yield = 200 * kMicrosecond,
-          .oversubscribed_for = 50 * kMillisecond};
+          .oversubscribed_for = 2 * kMillisecond,
+          .oversubscribed_most = kLongestDoubt / 2,
+          .spin_always = alone};
 }
 
 /// One for all threads that wait for the same thing; they may call it at the same time.
@@ -69,11 +78,12 @@ class Patience {
 
   /// Says how a waiter that last found something at `found` waits from `now` on.
   [[nodiscard]] Waiting next(Nanos found, Nanos now) const {
-    if (now - found >= settings_.spin ||
-        now < oversubscribed_until_.load(std::memory_order_relaxed)) {
-      return Waiting::kSleep;
+    const Nanos waited = now - found;
+    if (now < oversubscribed_until_.load(std::memory_order_relaxed)) {
+      return waited < settings_.spin_always ? Waiting::kSpin : Waiting::kSleep;
     }
-    return now - found >= settings_.yield_after ? Waiting::kYield : Waiting::kSpin;
+    if (waited >= settings_.spin) return Waiting::kSleep;
+    return waited >= settings_.yield_after ? Waiting::kYield : Waiting::kSpin;
   }
 
   /// A waiter yielded at `before` and had the processor back at `after`.
@@ -84,10 +94,19 @@ class Patience {
     if (after >= until + sleeps) {
       sleeps = settings_.oversubscribed_for;
     } else if (after >= until) {
-      sleeps = std::min(2 * sleeps, kMostTimes * settings_.oversubscribed_for);
+      sleeps = std::min(2 * sleeps, settings_.oversubscribed_most);
     }
     sleeps_for_.store(sleeps, std::memory_order_relaxed);
     oversubscribed_until_.store(after + sleeps, std::memory_order_relaxed);
+  }
+
+  /// Lets some time pass, as next() said of a waiter that does not sleep.
+  void pass(Waiting how, Nanos now) {
+    if (how == Waiting::kSpin) {
+      Processor::relax();
+    } else {
+      yield(now);
+    }
   }
 
   /// Yields, and notes how long that took.
@@ -99,7 +118,7 @@ class Patience {
  private:
   PatienceSettings settings_;
   std::atomic<Nanos> oversubscribed_until_{0};
-  std::atomic<Nanos> sleeps_for_{0};  // without spinning, since the last late yield
+  std::atomic<Nanos> sleeps_for_{0};  // without a yield, since the last late one
 };
 
 }  // namespace catchment

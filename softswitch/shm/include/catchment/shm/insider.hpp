@@ -25,6 +25,8 @@ class Insider {
   /// the switch can do goes to it through `channel`, marked. False: nothing has happened, and the
   /// frames are the switch's to run.
   virtual bool run(std::span<const Frame> frames, Channel& channel) = 0;
+  /// Whether somebody whom frames go to was last seen on the processor that this thread is on.
+  virtual bool crowded() = 0;
 };
 
 /// What the switch hands to a peer that it lets in.
@@ -53,5 +55,11 @@ OwnPort attach_later(const std::string& path, Enter enter);
 /// next flush, and has `length` bytes in front of it that may be written: one that was let in
 /// copies nothing.
 int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest);
+
+/// Whether the switch has let the peer in.
+bool inside(const catchment_shm* port);
+/// Whether another peer of the switch's may need the processor that this thread waits on, as far as
+/// one that was let in knows.
+bool crowded(catchment_shm* port);
 
 }  // namespace catchment::shm
