@@ -36,9 +36,6 @@ struct Fault {
   [[nodiscard]] std::string text() const;
 };
 
-/// Bytes of a cell that are fetched ahead: a frame of 256 lanes.
-inline constexpr std::size_t kPrefetched = 18 * kLine;
-
 class Producer {
  public:
   explicit Producer(const RingView& ring) : ring_(ring) {}
@@ -111,19 +108,8 @@ class Producer {
     std::atomic_ref(ring_.lengths[place()]).store(length | mark.bits(), std::memory_order_relaxed);
     last_ = length;
     ++staged_;
-    if (!streamed) {
-      prefetch(length);
-    }
   }
   [[nodiscard]] std::size_t place() const { return staged_ & (ring_.geometry.cells - 1); }
-  /// The consumer has the cells in its cache: the next one comes while a frame is being made.
-  void prefetch(std::uint32_t length) const {
-    std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
-    const std::size_t bytes = std::min<std::size_t>(length, kPrefetched);
-    for (std::size_t at = 0; at < bytes; at += kLine) {
-      __builtin_prefetch(cell + at, 1);
-    }
-  }
   /// Looks how far the consumer is; whether there is room.
   bool look() {
     const std::uint64_t read = std::atomic_ref(*ring_.read).load(std::memory_order_acquire);
@@ -198,18 +184,8 @@ class Consumer {
       return {};
     }
     mark = Mark::of(word & ~length_bits);
-    prefetch(place + 1, length);
     ++position_;
     return {ring_.cells + place * ring_.geometry.cell_bytes, length};
-  }
-  /// Another cell, whose frame may be as long, is on its way while one is read.
-  void prefetch(std::size_t place, std::uint32_t length) const {
-    const std::uint8_t* const cell =
-        ring_.cells + (place & (ring_.geometry.cells - 1)) * ring_.geometry.cell_bytes;
-    const std::size_t bytes = std::min<std::size_t>(length, kPrefetched);
-    for (std::size_t at = 0; at < bytes; at += kLine) {
-      __builtin_prefetch(cell + at);
-    }
   }
 
   RingView ring_;
