@@ -105,19 +105,19 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
   while (!done.load(std::memory_order_acquire) && now < until) {
     bool any = false;
     bool alone = false;
-    bool crowded = false;
+    bool shares_processor = false;
     {
       const Turn mine(*this);
       now = monotonic_now();
       any = turn(now);
       alone = own_processor();
-      crowded = alone && !any && attachment_ != nullptr && attachment_->crowded();
+      shares_processor = alone && !any && attachment_ != nullptr && attachment_->shares_processor();
     }
     Patience& patience = alone ? alone_ : sharing_;
     if (any) {
       quiet_since = now;
       moved = false;
-    } else if (crowded && !std::exchange(moved, true)) {
+    } else if (shares_processor && !std::exchange(moved, true)) {
       Processor::leave();  // who is waited for may need this one
     } else if (spins && (next = patience.next(quiet_since, now)) != Waiting::kSleep) {
       patience.pass(next, monotonic_now());

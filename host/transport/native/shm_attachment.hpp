@@ -60,7 +60,7 @@ class ShmAttachment {
   bool inside() const;
   // Whether another one who does, and gets frames of this one, was last seen on the processor that
   // this thread is on.
-  bool crowded() const;
+  bool shares_processor() const;
   catchment_shm* port() const { return port_.get(); }
   std::size_t frame_bytes() const { return frame_bytes_; }
   std::uint64_t errors() const { return errors_; }

@@ -137,7 +137,7 @@ class InsidePort {
     }
     return out;
   }
-  [[nodiscard]] bool crowded() { return shm::crowded(port_.get()); }
+  [[nodiscard]] bool shares_processor() { return shm::shares_processor(port_.get()); }
   [[nodiscard]] std::uint64_t attachments() const {
     catchment_shm_info info{};
     catchment_shm_get_info(port_.get(), &info);
@@ -162,7 +162,7 @@ void bind_callers(py::module_& module) {
       .def(py::init<const std::string&, int>())
       .def("send", &InsidePort::send)
       .def("receive", &InsidePort::receive)
-      .def("crowded", &InsidePort::crowded)
+      .def("shares_processor", &InsidePort::shares_processor)
       .def("attachments", &InsidePort::attachments);
   py::class_<Caller>(module, "Caller")
       .def(py::init(&attach))

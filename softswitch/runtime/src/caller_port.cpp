@@ -88,7 +88,7 @@ std::uint32_t CallerPort::show_processor() {
   return here;
 }
 
-bool CallerPort::crowded() {
+bool CallerPort::shares_processor() {
   const std::uint32_t here = show_processor();
   return std::ranges::any_of(others_, [&](std::uint32_t port) {
     return std::atomic_ref(state_.rings[port].processor).load(std::memory_order_relaxed) == here;

@@ -21,7 +21,7 @@ class CallerPort final : public shm::Insider, private Exit {
       : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {}
 
   bool run(std::span<const Frame> frames, shm::Channel& channel) override;
-  bool crowded() override;
+  bool shares_processor() override;
 
  private:
   /// The ring to a port that others, too, put frames into.

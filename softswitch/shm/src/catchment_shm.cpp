@@ -102,7 +102,9 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
 
 bool inside(const catchment_shm* port) { return port->peer.inside(); }
 
-bool crowded(catchment_shm* port) { return port->peer.ours() && port->peer.crowded(); }
+bool shares_processor(catchment_shm* port) {
+  return port->peer.ours() && port->peer.shares_processor();
+}
 
 }  // namespace catchment::shm
 

@@ -47,7 +47,7 @@ class Peer {
   [[nodiscard]] catchment_shm_info info() const;
   /// Whether the switch has let it in.
   [[nodiscard]] bool inside() const { return inside_.has_value(); }
-  [[nodiscard]] bool crowded() const { return inside_ && inside_->crowded(); }
+  [[nodiscard]] bool shares_processor() const { return inside_ && inside_->shares_processor(); }
 
  private:
   using Clock = Connector::Clock;

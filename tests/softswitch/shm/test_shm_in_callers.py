@@ -285,13 +285,13 @@ def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(lau
     here, there, *_ = sorted(processors)
     try:
         os.sched_setaffinity(0, {here})
-        assert not one.crowded()  # nothing has gone to anybody yet
+        assert not one.shares_processor()  # nothing has gone to anybody yet
         assert crosses(one, two)
-        assert one.crowded()
-        assert two.crowded()
+        assert one.shares_processor()
+        assert two.shares_processor()
         os.sched_setaffinity(0, {there})
-        assert not one.crowded()
-        assert two.crowded()  # and the first one has looked from here
+        assert not one.shares_processor()
+        assert two.shares_processor()  # and the first one has looked from here
     finally:
         os.sched_setaffinity(0, processors)
 

@@ -26,7 +26,7 @@ class Insider {
   /// frames are the switch's to run.
   virtual bool run(std::span<const Frame> frames, Channel& channel) = 0;
   /// Whether somebody whom frames go to was last seen on the processor that this thread is on.
-  virtual bool crowded() = 0;
+  virtual bool shares_processor() = 0;
 };
 
 /// What the switch hands to a peer that it lets in.
@@ -60,6 +60,6 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
 bool inside(const catchment_shm* port);
 /// Whether another peer of the switch's may need the processor that this thread waits on, as far as
 /// one that was let in knows.
-bool crowded(catchment_shm* port);
+bool shares_processor(catchment_shm* port);
 
 }  // namespace catchment::shm
