@@ -22,8 +22,6 @@ from catchment.wire.generated.constants import (
     Mode,
 )
 
-_PROGRAMS_WITH_TAGS = frozenset({"luwu.p4", "p4sgd.p4"})
-
 
 def plan_job(
     kind: str,
@@ -78,7 +76,7 @@ def plan_job(
     tree = tree_of(topology, hosts, root_host, allocator.load)
     _check_programs(name, what, topology, tree)
     if tags:
-        _check_tags(name, what, topology, tree)
+        _check_tags(name, topology, tree)
     _check_fan_in(name, topology, tree)
     lanes = lanes or topology.switch(tree[0].switch).lanes
     tail = TAG_BYTES if tags else 0
@@ -117,9 +115,7 @@ def plan_job(
     )  # fmt: skip
 
 
-def _check_tags(name: str, what: Kind, topology: Topology, tree: Sequence[Branch]) -> None:
-    if what.program not in _PROGRAMS_WITH_TAGS:
-        raise JobError(f"job {name}: jobs of kind {what.name} run on {what.program}, which has no tags")
+def _check_tags(name: str, topology: Topology, tree: Sequence[Branch]) -> None:
     without = [branch.switch for branch in tree if not topology.switch(branch.switch).tags]
     if without:
         raise JobError(
