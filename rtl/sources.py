@@ -17,6 +17,7 @@ PACKAGES = (
     RTL / "format" / "format_pkg.sv",
     RTL / "transport" / "serial_pkg.sv",
     RTL / "transport" / "transport_pkg.sv",
+    RTL / "transport" / "tag_pkg.sv",
     RTL / "hostif" / "hostif_pkg.sv",
     RTL / "nic" / "nic_pkg.sv",
     RTL.parent / "wire" / "generated" / "glm_numbers_pkg.sv",

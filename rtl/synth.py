@@ -62,8 +62,10 @@ TARGETS = (
     Target("16 lanes back, all types", "int_to_float"),
     Target("transport, window 1024", "transport"),
     Target("host access", "host_access"),
-    # In no NIC yet.
     Target("hash of a tag", "sip_hash", lut_aim=1000),
+    # What a NIC has besides with TAG_UNITS = 14, enough for 100 Gb/s each way.
+    Target("tags of what leaves", "tag_writer", {"UNITS": 14}, parts=("tag_unit",)),
+    Target("tags of what arrives", "tag_reader", {"UNITS": 14}, parts=("tag_unit",)),
     Target("WorkerNIC", "nic", {"ROLE": 0}, lut_aim=27_000, ff_aim=40_000),
     Target("AggNIC", "nic", {"ROLE": 1}),
     # The aim of 9000 is of a core with its link; a node has scheduler, registers and memory ports besides.

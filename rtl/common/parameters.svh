@@ -38,13 +38,15 @@
 //             sums; a worker pushes gradients and pulls bytes, or sums in all-reduce
 // WINDOW      number of frames in each ring of the transport, a power of two
 // ALL_REDUCE  0: a worker is never in all-reduce; leaves out the conversion back
+// TAG_UNITS   number of frames each way whose tags are computed at a time, 1..16; 0: the NIC has no tags
 `define NIC_PARAMETERS \
     parameter bit ROLE = ROLE_WORKER, \
     parameter int unsigned WINDOW = 1024, \
     parameter bit ALL_REDUCE = 1'b1, \
+    parameter int unsigned TAG_UNITS = 0, \
     `DATAPATH_PARAMETERS
 
 `define NIC_PASS \
-    .ROLE(ROLE), .WINDOW(WINDOW), .ALL_REDUCE(ALL_REDUCE), `DATAPATH_PASS
+    .ROLE(ROLE), .WINDOW(WINDOW), .ALL_REDUCE(ALL_REDUCE), .TAG_UNITS(TAG_UNITS), `DATAPATH_PASS
 
 `endif

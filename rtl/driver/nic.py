@@ -17,7 +17,7 @@ from catchment.rtl.regmap.model import Register, Table
 from catchment.wire.generated.constants import DataType
 
 _ID = 0x4843_5443
-_MAP = 3
+_MAP = 4
 
 
 class Nic:
@@ -45,6 +45,7 @@ class Nic:
             raise NicError(f"the NIC has register map {version}, this driver knows {_MAP}: use the driver of its build")
         self.root = bool(self.get(regs.BUILD)["root"])
         self.vector_bytes = self.get(regs.BUILD)["vector_bytes"]
+        self.tag_units = self.get(regs.BUILD)["tag_units"]
         self.window = self.get(regs.CAPACITY)["window"]
         self.block_slots = self.get(regs.BLOCK_SLOTS)["value"]
         self._entries = 1 << self.get(regs.CAPACITY)["tlb_log2"]
@@ -73,9 +74,17 @@ class Nic:
     # ---- streams ----------------------------------------------------------------------------------------------
 
     def configure(self, settings: NicSettings) -> None:
-        """End both streams and set everything that they need."""
-        self.set(regs.CONTROL)
+        """End both streams and set everything that they need.
+
+        Raises:
+            NicError: a stream has a key, and this NIC was built without tags.
+        """
         s = settings
+        if (s.tx.key or s.rx.key) and not self.tag_units:
+            raise NicError(
+                "a stream has a key, and this NIC makes no tags: build it with TAG_UNITS, or plan without tags"
+            )
+        self.set(regs.CONTROL)
         self._stream(s.tx, regs.TX_GEN, regs.TX_BASE_SEQ, regs.TX_WINDOW, regs.TX_SLOTS)
         self._stream(s.rx, regs.RX_GEN, regs.RX_BASE_SEQ, regs.RX_WINDOW, regs.RX_SLOTS)
         values = (
@@ -89,11 +98,19 @@ class Nic:
             self.set(register, value=value)
         self.set(regs.PORTS, local=s.local_port, peer=s.peer_port)
         self.set(regs.LANES, packed=s.packed, full=s.full)
+        if self.tag_units:
+            self._keys(s)
 
     def _stream(self, s: StreamSettings, *registers: Register) -> None:
         window = min(s.window or self.window, self.window, s.slots)
         for register, value in zip(registers, (s.gen, s.base_seq, window, s.slots), strict=True):
             self.set(register, value=value)
+
+    def _keys(self, s: NicSettings) -> None:
+        for register, key in ((regs.TX_KEY, s.tx.key), (regs.RX_KEY, s.rx.key)):
+            for at in range(0, len(key), 4):
+                self.set(register, value=int.from_bytes(key[at : at + 4], "little"))
+        self.set(regs.TAGS, tx=bool(s.tx.key), rx=bool(s.rx.key))
 
     def start(self, *, all_reduce: bool = False, tx: bool = True, rx: bool = True) -> None:
         """Begin the streams that `configure` set.
@@ -222,7 +239,7 @@ class Nic:
         return self._bus.read(address) | self._bus.read(address + 4) << 32
 
     def statistics(self) -> dict[str, int]:
-        """All counters by name: `rejects.<reason>`, `status.<status>`, the transport's, the host side's."""
+        """Counters by name: `rejects.<reason>`, `status.<status>`, `tags_lost`, the transport's, the host side's."""
         counts: dict[str, int] = {}
         for which in regs.Statistic:
             if which != regs.Statistic.REJECTS:
@@ -236,6 +253,7 @@ class Nic:
         for status in regs.Status:
             if status != regs.Status.PENDING:
                 counts[f"status.{status.name.lower()}"] = self.statistic(regs.HostStatistic.STATUS, status)
+        counts["tags_lost"] = self.get(regs.TAGS_LOST)["value"]
         return counts
 
     # ---- interrupts -------------------------------------------------------------------------------------------

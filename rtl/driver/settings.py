@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from catchment.wire.generated.constants import MAX_WORKERS, UDP_PORT
 
@@ -18,12 +18,14 @@ class StreamSettings:
         base_seq: the first sequence number.
         slots: T, the entries the job has in the switch.
         window: frames in flight or held; 0: as many as the NIC holds and the slots allow.
+        key: under which its frames carry tags, 16 bytes: a secret; empty without tags.
     """
 
     gen: int
     base_seq: int = 0
     slots: int = 64
     window: int = 0
+    key: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ module consumer_fv
     input logic              pairs,
     input logic              carry,
     `AXIS_FRAME_IN_PORTS(s_axis),
+    input logic              s_forged,
     input logic              impossible,
     input logic              pop,
     input logic              missing_ready,

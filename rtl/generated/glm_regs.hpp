@@ -126,6 +126,7 @@ enum class Reject : std::uint8_t {
   kAck = 12,  // acknowledges what was never sent, or more credit than the slots
   kWindow = 13,  // beyond the credit that was given
   kDuplicate = 14,  // already here
+  kTag = 15,  // looked for behind FCS: its stream has a key, and its tag is wrong or missing
 };
 
 }  // namespace catchment::glm

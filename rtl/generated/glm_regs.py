@@ -487,3 +487,4 @@ class Reject(IntEnum):
     ACK = 12  # acknowledges what was never sent, or more credit than the slots
     WINDOW = 13  # beyond the credit that was given
     DUPLICATE = 14  # already here
+    TAG = 15  # looked for behind FCS: its stream has a key, and its tag is wrong or missing

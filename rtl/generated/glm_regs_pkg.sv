@@ -424,7 +424,7 @@ package glm_regs_pkg;
     endcase
   endfunction
 
-  // A setting that cannot be written while these are on.
+  // A setting or command that cannot be written while these are on.
   function automatic logic glm_locked(logic [11:0] address, logic training, logic rounds);
     case (address)
       12'h040: return rounds;

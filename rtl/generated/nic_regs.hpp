@@ -16,6 +16,7 @@ constexpr Field kVersionProtocol{16, 8};  // version that frames carry
 constexpr std::uint32_t kBuild = 0x008;  // how it was built
 constexpr Field kBuildRoot{0, 1};  // 1: AggNIC, 0: WorkerNIC
 constexpr Field kBuildAllReduce{1, 1};  // WorkerNIC: can pull sums
+constexpr Field kBuildTagUnits{8, 5};  // frames each way whose tags it computes at a time; 0: it has no tags
 constexpr Field kBuildVectorBytes{16, 16};  // bytes of a vector
 constexpr std::uint32_t kCapacity = 0x00c;  // how large it was built
 constexpr Field kCapacityWindow{0, 16};  // frames of a ring: the largest window
@@ -67,6 +68,17 @@ constexpr std::uint32_t kRto = 0x0c0;  // without progress for so long: resend f
 constexpr std::uint32_t kRtoMost = 0x0c4;  // doubled each time up to this
 constexpr std::uint32_t kResendDelay = 0x0c8;  // added to both: each worker's own, so that not all resend at once
 constexpr std::uint32_t kHeartbeatInterval = 0x0cc;  // between heartbeats; a stall sends one at once
+
+// tags: Tags of frames, where BUILD.tag_units is not 0; set while the stream is off. Nothing reads a key.
+constexpr std::uint32_t kTxKey = 0x0e0;  // the key of what is sent, in four writes: its 16 bytes in order, the first of four in the lowest bits
+constexpr std::uint32_t kRxKey = 0x0e4;  // the key of what is received, in the same way
+constexpr std::uint32_t kTags = 0x0e8;  // which streams' frames have tags; what comes without the right one is refused
+constexpr Field kTagsTx{0, 1};  // 1: under TX_KEY
+constexpr Field kTagsRx{1, 1};  // 1: under RX_KEY
+constexpr std::uint32_t kTagged = 0x0ec;  // as TAGS was written last
+constexpr Field kTaggedTx{0, 1};  // what is sent has tags
+constexpr Field kTaggedRx{1, 1};  // what is received has tags
+constexpr std::uint32_t kTagsLost = 0x0f0;  // frames that arrived while as many waited for their tags as find room, wrapping
 
 // push: A push: memory to network (LuWu, Table 1).
 constexpr std::uint32_t kPushVaddr = 0x100;  // virtual address of the buffer
@@ -178,6 +190,7 @@ enum class Reject : std::uint8_t {
   kAck = 12,  // acknowledges what was never sent, or more credit than the slots
   kWindow = 13,  // beyond the credit that was given
   kDuplicate = 14,  // already here
+  kTag = 15,  // looked for behind FCS: its stream has a key, and its tag is wrong or missing
 };
 
 // how a request ended: the first byte of its completion record

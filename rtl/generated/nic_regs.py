@@ -27,6 +27,7 @@ BUILD = Register(
     (
         Field('root', lsb=0, bits=1, reset=0, signed=False, doc='1: AggNIC, 0: WorkerNIC'),
         Field('all_reduce', lsb=1, bits=1, reset=0, signed=False, doc='WorkerNIC: can pull sums'),
+        Field('tag_units', lsb=8, bits=5, reset=0, signed=False, doc='frames each way whose tags it computes at a time; 0: it has no tags'),
         Field('vector_bytes', lsb=16, bits=16, reset=0, signed=False, doc='bytes of a vector'),
     ),
     'how it was built',
@@ -248,6 +249,48 @@ HEARTBEAT_INTERVAL = Register(
     'between heartbeats; a stall sends one at once',
 )
 
+# tags: Tags of frames, where BUILD.tag_units is not 0; set while the stream is off. Nothing reads a key.
+TX_KEY = Register(
+    'TX_KEY', 0x0e0, 1, 'wo',
+    (
+        Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
+    ),
+    'the key of what is sent, in four writes: its 16 bytes in order, the first of four in the lowest bits',
+    lock='tx',
+)
+RX_KEY = Register(
+    'RX_KEY', 0x0e4, 1, 'wo',
+    (
+        Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
+    ),
+    'the key of what is received, in the same way',
+    lock='rx',
+)
+TAGS = Register(
+    'TAGS', 0x0e8, 1, 'wo',
+    (
+        Field('tx', lsb=0, bits=1, reset=0, signed=False, doc='1: under TX_KEY'),
+        Field('rx', lsb=1, bits=1, reset=0, signed=False, doc='1: under RX_KEY'),
+    ),
+    "which streams' frames have tags; what comes without the right one is refused",
+    lock='any',
+)
+TAGGED = Register(
+    'TAGGED', 0x0ec, 1, 'ro',
+    (
+        Field('tx', lsb=0, bits=1, reset=0, signed=False, doc='what is sent has tags'),
+        Field('rx', lsb=1, bits=1, reset=0, signed=False, doc='what is received has tags'),
+    ),
+    'as TAGS was written last',
+)
+TAGS_LOST = Register(
+    'TAGS_LOST', 0x0f0, 1, 'ro',
+    (
+        Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
+    ),
+    'frames that arrived while as many waited for their tags as find room, wrapping',
+)
+
 # push: A push: memory to network (LuWu, Table 1).
 PUSH_VADDR = Register(
     'PUSH_VADDR', 0x100, 2, 'rw',
@@ -462,7 +505,7 @@ PULL_MISSED = Register(
     'virtual address of the last pull that missed the TLB',
 )
 
-REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, BLOCK_SLOTS, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LANES, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PUSH_SCALING, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, PULL_SCALING, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
+REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, BLOCK_SLOTS, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LANES, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, TX_KEY, RX_KEY, TAGS, TAGGED, TAGS_LOST, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PUSH_SCALING, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, PULL_SCALING, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
 
 STATISTICS = Table('STATISTICS', 0x400, 2, 64, 'Statistic', '48-bit counters of the transport; reading the low word holds the high one for the next read')
 HOST_STATISTICS = Table('HOST_STATISTICS', 0x600, 2, 64, 'HostStatistic', '48-bit counters of the host side; reading the low word holds the high one for the next read')
@@ -521,6 +564,7 @@ class Reject(IntEnum):
     ACK = 12  # acknowledges what was never sent, or more credit than the slots
     WINDOW = 13  # beyond the credit that was given
     DUPLICATE = 14  # already here
+    TAG = 15  # looked for behind FCS: its stream has a key, and its tag is wrong or missing
 
 
 class Status(IntEnum):

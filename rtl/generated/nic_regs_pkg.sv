@@ -31,6 +31,11 @@ package nic_regs_pkg;
   localparam logic [11:0] RTO_MOST_ADDRESS = 12'h0c4;
   localparam logic [11:0] RESEND_DELAY_ADDRESS = 12'h0c8;
   localparam logic [11:0] HEARTBEAT_INTERVAL_ADDRESS = 12'h0cc;
+  localparam logic [11:0] TX_KEY_ADDRESS = 12'h0e0;
+  localparam logic [11:0] RX_KEY_ADDRESS = 12'h0e4;
+  localparam logic [11:0] TAGS_ADDRESS = 12'h0e8;
+  localparam logic [11:0] TAGGED_ADDRESS = 12'h0ec;
+  localparam logic [11:0] TAGS_LOST_ADDRESS = 12'h0f0;
   localparam logic [11:0] PUSH_VADDR_ADDRESS = 12'h100;
   localparam logic [11:0] PUSH_LEN_ADDRESS = 12'h108;
   localparam logic [11:0] PUSH_COMPLETION_ADDRESS = 12'h10c;
@@ -164,6 +169,7 @@ package nic_regs_pkg;
     logic [7:0] version_protocol;  // version that frames carry
     logic build_root;  // 1: AggNIC, 0: WorkerNIC
     logic build_all_reduce;  // WorkerNIC: can pull sums
+    logic [4:0] build_tag_units;  // frames each way whose tags it computes at a time; 0: it has no tags
     logic [15:0] build_vector_bytes;  // bytes of a vector
     logic [15:0] capacity_window;  // frames of a ring: the largest window
     logic [7:0] capacity_queue;  // requests that wait in each direction
@@ -175,6 +181,9 @@ package nic_regs_pkg;
     logic state_host_idle;  // no memory access is under way
     logic state_resetting;  // a soft reset is under way
     logic [7:0] state_frames_cut;  // frames that soft resets cut on their way out, wrapping
+    logic tagged_tx;  // what is sent has tags
+    logic tagged_rx;  // what is received has tags
+    logic [31:0] tags_lost;  // frames that arrived while as many waited for their tags as find room, wrapping
     logic [7:0] push_free;  // requests that the queue still takes
     logic [7:0] pull_free;  // requests that the queue still takes
     logic tlb_ready;  // 0 while a reset empties the entries: a fill now is lost
@@ -197,6 +206,9 @@ package nic_regs_pkg;
   // Commands: high while the register is written.
   typedef struct packed {
     logic reset;  // a write of 1 ends both streams and resets all but the settings; wait until STATE.resetting is 0
+    logic tx_key;  // the key of what is sent, in four writes: its 16 bytes in order, the first of four in the lowest bits
+    logic rx_key;  // the key of what is received, in the same way
+    logic tags;  // which streams' frames have tags; what comes without the right one is refused
     logic push_ring;  // any write queues the request; one that finds the queue full is refused and counted
     logic pull_ring;  // any write queues the request; one that finds the queue full is refused and counted
     logic tlb_fill;  // writes the entry: 1 maps the page, 0 takes it out
@@ -392,11 +404,13 @@ package nic_regs_pkg;
       12'h204: return {26'b0, control.irq_enable_mask};
       12'h000: return status.id;
       12'h004: return {8'b0, status.version_protocol, status.version_map};
-      12'h008: return {status.build_vector_bytes, 14'b0, status.build_all_reduce, status.build_root};
+      12'h008: return {status.build_vector_bytes, 3'b0, status.build_tag_units, 6'b0, status.build_all_reduce, status.build_root};
       12'h00c: return {status.capacity_tlb_log2, status.capacity_queue, status.capacity_window};
       12'h010: return status.now;
       12'h014: return {11'b0, status.block_slots};
       12'h028: return {16'b0, status.state_frames_cut, 4'b0, status.state_resetting, status.state_host_idle, status.state_rx_ready, status.state_tx_ready};
+      12'h0ec: return {30'b0, status.tagged_rx, status.tagged_tx};
+      12'h0f0: return status.tags_lost;
       12'h11c: return {24'b0, status.push_free};
       12'h15c: return {24'b0, status.pull_free};
       12'h190: return {31'b0, status.tlb_ready};
@@ -420,6 +434,9 @@ package nic_regs_pkg;
     strobe = '0;
     case (address)
       12'h024: strobe.reset = 1'b1;
+      12'h0e0: strobe.tx_key = 1'b1;
+      12'h0e4: strobe.rx_key = 1'b1;
+      12'h0e8: strobe.tags = 1'b1;
       12'h118: strobe.push_ring = 1'b1;
       12'h158: strobe.pull_ring = 1'b1;
       12'h18c: strobe.tlb_fill = 1'b1;
@@ -434,10 +451,10 @@ package nic_regs_pkg;
     case (address)
       12'h000, 12'h004, 12'h008, 12'h00c, 12'h010, 12'h014, 12'h020, 12'h024, 12'h028, 12'h040, 12'h044, 12'h048,
       12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h068, 12'h080, 12'h084, 12'h088, 12'h08c,
-      12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110,
-      12'h114, 12'h118, 12'h11c, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c,
-      12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h1c0, 12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4,
-      12'h200, 12'h204, 12'h208, 12'h20c, 12'h210, 12'h214: return 1'b1;
+      12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h0e0, 12'h0e4, 12'h0e8, 12'h0ec, 12'h0f0,
+      12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h11c, 12'h120, 12'h140, 12'h144, 12'h148,
+      12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h1c0,
+      12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4, 12'h200, 12'h204, 12'h208, 12'h20c, 12'h210, 12'h214: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -447,13 +464,14 @@ package nic_regs_pkg;
     case (address)
       12'h020, 12'h024, 12'h040, 12'h044, 12'h048, 12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064,
       12'h068, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc,
-      12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c,
-      12'h150, 12'h154, 12'h158, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
+      12'h0e0, 12'h0e4, 12'h0e8, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h120, 12'h140,
+      12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200,
+      12'h204: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
 
-  // A setting that cannot be written while these are on.
+  // A setting or command that cannot be written while these are on.
   function automatic logic nic_locked(logic [11:0] address, logic tx, logic rx);
     case (address)
       12'h040: return tx;
@@ -472,6 +490,9 @@ package nic_regs_pkg;
       12'h090: return tx || rx;
       12'h094: return tx || rx;
       12'h098: return tx || rx;
+      12'h0e0: return tx;
+      12'h0e4: return rx;
+      12'h0e8: return tx || rx;
       default: return 1'b0;
     endcase
   endfunction

@@ -159,7 +159,7 @@ package sync_regs_pkg;
     endcase
   endfunction
 
-  // A setting that cannot be written while these are on.
+  // A setting or command that cannot be written while these are on.
   function automatic logic sync_locked(logic [11:0] address, logic tensors);
     case (address)
       12'h020: return tensors;

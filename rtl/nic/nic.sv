@@ -6,6 +6,7 @@
 
 module nic
   import nic_regs_pkg::AddressBits;
+  import tag_pkg::tag_keys_t;
   import transport_pkg::*;
 #(
     `NIC_PARAMETERS
@@ -53,6 +54,13 @@ module nic
   `AXIS_KEEP_SIGNALS(out)
   logic                     in_tvalid;
   logic                     in_tready;
+  // between the transport and what makes and checks tags, if there is that
+  `AXIS_KEEP_SIGNALS(sent)
+  `AXIS_KEEP_SIGNALS(came)
+  logic                     came_tuser;
+  logic                     came_forged;
+  tag_keys_t                keys;
+  logic                     tag_lost;
 
   // 64-byte beats, incrementing, modifiable and bufferable.
   assign {m_axi_awid, m_axi_arid}       = '0;
@@ -77,6 +85,8 @@ module nic
       `AXIS_FRAME_CONNECT(m_axis_tx, m_axis_tx),
       .core_rst,
       .settings,
+      .keys,
+      .tag_lost,
       .transport_status(status),
       .stat_index,
       .stat_value,
@@ -100,13 +110,43 @@ module nic
       .stat_value,
       `AXIS_VECTOR_CONNECT(s_axis_tx, tx),
       `AXIS_VECTOR_CONNECT(m_axis_rx, rx),
-      .s_axis_net_tdata(s_axis_rx_tdata),
-      .s_axis_net_tkeep(s_axis_rx_tkeep),
-      .s_axis_net_tlast(s_axis_rx_tlast),
-      .s_axis_net_tuser(s_axis_rx_tuser),
-      .s_axis_net_tvalid(in_tvalid),
-      .s_axis_net_tready(in_tready),
-      `AXIS_KEEP_CONNECT(m_axis_net, out)
+      `AXIS_FRAME_CONNECT(s_axis_net, came),
+      .s_net_forged(came_forged),
+      `AXIS_KEEP_CONNECT(m_axis_net, sent)
   );
+
+  if (TAG_UNITS != 0) begin : gen_tags
+    tag_writer #(.UNITS(TAG_UNITS)) writer (
+        .clk,
+        .rst(core_rst),
+        .tx_gen(settings.tx.gen),
+        .rx_gen(settings.rx.gen),
+        .keys,
+        `AXIS_KEEP_CONNECT(s_axis, sent),
+        `AXIS_KEEP_CONNECT(m_axis, out)
+    );
+
+    tag_reader #(.UNITS(TAG_UNITS), .VECTOR_BYTES(VECTOR_BYTES)) reader (
+        .clk,
+        .rst(core_rst),
+        .tx_gen(settings.tx.gen),
+        .rx_gen(settings.rx.gen),
+        .keys,
+        .s_axis_tdata(s_axis_rx_tdata),
+        .s_axis_tkeep(s_axis_rx_tkeep),
+        .s_axis_tlast(s_axis_rx_tlast),
+        .s_axis_tuser(s_axis_rx_tuser),
+        .s_axis_tvalid(in_tvalid),
+        .s_axis_tready(in_tready),
+        `AXIS_FRAME_CONNECT(m_axis, came),
+        .m_forged(came_forged),
+        .lost(tag_lost)
+    );
+  end else begin : gen_no_tags
+    assign {out_tdata, out_tkeep, out_tlast, out_tvalid, sent_tready} = {sent_tdata, sent_tkeep, sent_tlast, sent_tvalid, out_tready};
+    assign {came_tdata, came_tkeep, came_tlast, came_tuser} = {s_axis_rx_tdata, s_axis_rx_tkeep, s_axis_rx_tlast, s_axis_rx_tuser};
+    assign {came_tvalid, came_forged, in_tready, tag_lost}  = {in_tvalid, 1'b0, came_tready, 1'b0};
+    wire unused_keys = &{1'b0, keys};
+  end
 
 endmodule : nic

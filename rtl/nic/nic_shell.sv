@@ -7,6 +7,7 @@ module nic_shell
   import hostif_pkg::*;
   import nic_pkg::*;
   import nic_regs_pkg::*;
+  import tag_pkg::*;
   import transport_pkg::*;
 #(
     `NIC_PARAMETERS
@@ -29,6 +30,9 @@ module nic_shell
     // the transport's
     output logic                         core_rst,
     output transport_settings_t          settings,
+    output tag_keys_t                    keys,
+    // high for a clock: a frame found no room to wait for its tag
+    input  logic                         tag_lost,
     input  transport_status_t            transport_status,
     output logic [StatIndexBits-1:0]     stat_index,
     input  logic [StatBits-1:0]          stat_value,
@@ -63,6 +67,7 @@ module nic_shell
   logic [63:0]                  pull_missed_reg;
   logic [7:0]                   frames_cut_reg;
   logic                         register_refused;
+  logic [31:0]                  tags_lost;
 
   nic_registers registers (
       .clk,
@@ -91,6 +96,22 @@ module nic_shell
       .idle,
       .core_rst
   );
+
+  if (TAG_UNITS != 0) begin : gen_tags
+    tag_registers tags (
+        .clk,
+        .rst,
+        .strobe,
+        .written,
+        .keys,
+        .lost(tag_lost),
+        .lost_count(tags_lost)
+    );
+  end else begin : gen_no_tags
+    assign keys      = '0;
+    assign tags_lost = '0;
+    wire unused_lost = &{1'b0, tag_lost};
+  end
 
   free_counter #(.WIDTH(32)) clocks (
       .clk, .rst, .now
@@ -133,10 +154,14 @@ module nic_shell
 
     status                    = '0;
     status.id                 = 32'h4843_5443;
-    status.version_map        = 16'd3;
+    status.version_map        = 16'd4;
     status.version_protocol   = 8'(Version);
     status.build_root         = Root;
     status.build_all_reduce   = ALL_REDUCE && !Root;
+    status.build_tag_units    = 5'(TAG_UNITS);
+    status.tagged_tx          = keys.tx.on;
+    status.tagged_rx          = keys.rx.on;
+    status.tags_lost          = tags_lost;
     status.build_vector_bytes = 16'(VECTOR_BYTES);
     status.capacity_window    = 16'(WINDOW);
     status.capacity_queue     = 8'(QUEUE_DEPTH);

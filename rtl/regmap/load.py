@@ -67,9 +67,9 @@ def _register(entry: Mapping[str, Any], address: int, lock: str, locks: Sequence
     if end > 2 * WORD or (end > WORD and len(fields) > 1):
         raise RegisterMapError(f"register {name}: {end} bits; two words hold one field of at most 64")
     held = entry.get("lock", lock)
-    if held not in ("", ANY, *locks) or (held and entry["access"] != "rw"):
+    if held not in ("", ANY, *locks) or (held and entry["access"] not in ("rw", "wo")):
         raise RegisterMapError(
-            f"register {name}: lock {held!r} is none of {', '.join(locks)}, {ANY}, or the register is no setting"
+            f"register {name}: lock {held!r} is none of {', '.join(locks)}, {ANY}, or the register is only read"
         )
     return Register(name, address, 1 if end <= WORD else 2, entry["access"], fields, entry["doc"], held)
 

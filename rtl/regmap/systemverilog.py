@@ -77,7 +77,7 @@ def _read_cases(registers: Iterable[Register], address_bits: int) -> list[str]:
 def _locks(name: str, registers: Iterable[Register], address_bits: int, locks: Sequence[str]) -> list[str]:
     arguments = ", ".join(f"logic {lock}" for lock in locks)
     lines = [
-        "  // A setting that cannot be written while these are on.",
+        "  // A setting or command that cannot be written while these are on.",
         f"  function automatic logic {name}(logic [{address_bits - 1}:0] address, {arguments});",
         "    case (address)",
     ]
@@ -180,7 +180,7 @@ def emit(registers: RegisterMap) -> str:
     lines += _membership(f"{n}_readable", "A register that can be read; tables not.", registers.registers, bits)
     writable = [r for r in registers.registers if r.access != "ro"]
     lines += _membership(f"{n}_writable", "A register that can be written.", writable, bits)
-    lines += _locks(f"{n}_locked", settings, bits, registers.locks)
+    lines += _locks(f"{n}_locked", registers.registers, bits, registers.locks)
     for table in registers.tables:
         lines += [
             f"  function automatic logic in_{table.name.lower()}({address});",

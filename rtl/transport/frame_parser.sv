@@ -36,6 +36,8 @@ module frame_parser
     input  logic                 carry,
 
     `AXIS_FRAME_IN_PORTS(s_axis),
+    // on every beat of a frame: it is not of who has its stream's key
+    input  logic                 s_forged,
 
     // clock 1: a header is judged
     output logic                 present,
@@ -90,6 +92,7 @@ module frame_parser
   logic         first_reg;
   logic         last_reg;
   logic         damaged_reg;
+  logic         forged_reg;
   logic         hole_reg;    // a beat before the last was not full
   logic [6:0]   kept_reg;
   logic [7:0]   index_reg;   // of this beat in its frame; stays at its largest
@@ -98,6 +101,7 @@ module frame_parser
     data_reg    <= s_axis_tdata;
     last_reg    <= s_axis_tlast;
     damaged_reg <= s_axis_tuser;
+    forged_reg  <= s_forged;
     kept_reg    <= kept;
     if (s_axis_tvalid) begin
       first_reg <= first;
@@ -231,10 +235,12 @@ module frame_parser
   // ---- the end: with the last beat of the payload, or a clock after a header alone -----------------------------
   logic       alone_reg;
   logic       alone_damaged_reg;
+  logic       alone_forged_reg;
   logic       alone_whole_reg;
 
   always_ff @(posedge clk) begin
     alone_damaged_reg <= damaged_reg;
+    alone_forged_reg  <= forged_reg;
     alone_whole_reg   <= kept_reg == 7'd64;
     if (rst) alone_reg <= 1'b0;
     else alone_reg <= valid_reg && first_reg && last_reg;
@@ -242,6 +248,7 @@ module frame_parser
 
   wire end_payload = valid_reg && last_reg && !first_reg;
   wire damaged     = alone_reg ? alone_damaged_reg : damaged_reg;
+  wire forged      = alone_reg ? alone_forged_reg : forged_reg;
   wire complete    = alone_reg ? payload_beats_reg == 8'd0 && alone_whole_reg
                                : index_reg == payload_beats_reg && kept_reg == payload_rest_reg && !hole_reg;
   wire good        = frame_end && frame_reject == REJECT_NONE;
@@ -257,6 +264,7 @@ module frame_parser
 
   always_comb begin
     if (damaged) frame_reject = REJECT_FCS;
+    else if (forged) frame_reject = REJECT_TAG;
     else if (reject_reg != REJECT_NONE && reject_reg < REJECT_LENGTH) frame_reject = reject_reg;
     else if (!complete) frame_reject = REJECT_LENGTH;
     else frame_reject = reject_reg;

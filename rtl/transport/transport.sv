@@ -34,6 +34,8 @@ module transport
 
     // frames from the MAC, without FCS; tuser with tlast: damaged.  tready is always high
     `AXIS_FRAME_IN_PORTS(s_axis_net),
+    // on every beat of a frame: its tag is not the right one
+    input  logic                     s_net_forged,
 
     // frames to the MAC, without gaps inside a frame
     `AXIS_KEEP_OUT_PORTS(m_axis_net)
@@ -100,6 +102,7 @@ module transport
       .pairs(settings.pairs),
       .carry(all_reduce),
       `AXIS_FRAME_CONNECT(s_axis, s_axis_net),
+      .s_forged(s_net_forged),
       .present,
       .present_seq,
       .present_ack,

@@ -84,7 +84,7 @@ package transport_pkg;
   } transport_status_t;
 
   // ---- rejects -------------------------------------------------------------------------------------------
-  // In the order in which they are looked for; the first that applies is counted.
+  // In the order in which they are looked for, but for TAG; the first that applies is counted.
   typedef enum logic [3:0] {
     REJECT_NONE        = 4'd0,
     REJECT_FCS         = 4'd1,   // the MAC says that the frame is damaged
@@ -100,7 +100,8 @@ package transport_pkg;
     REJECT_LENGTH      = 4'd11,  // lanes, UDP, IPv4 and the frame disagree
     REJECT_ACK         = 4'd12,  // acknowledges what was never sent, or more credit than the slots
     REJECT_WINDOW      = 4'd13,  // beyond the credit that was given
-    REJECT_DUPLICATE   = 4'd14   // already here
+    REJECT_DUPLICATE   = 4'd14,  // already here
+    REJECT_TAG         = 4'd15   // looked for behind FCS: its stream has a key, and its tag is wrong or missing
   } reject_t;
 
   // ---- statistics ----------------------------------------------------------------------------------------

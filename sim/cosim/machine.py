@@ -126,11 +126,15 @@ class Machine:
 
     @classmethod
     def star(
-        cls, workers: int, *, software: Collection[str] = (), lanes: int = 64, slots: int = 1024, **options: Any
-    ) -> Self:
-        """Workers w0, w1, ... and the root opt on one switch, some in `software`; `options` as for `Machine`."""
+        cls, workers: int, *, software: Collection[str] = (), lanes: int = 64, slots: int = 1024, tags: bool = False,
+        **options: Any,
+    ) -> Self:  # fmt: skip
+        """Workers w0, w1, ... and the root opt on one switch, some in `software`; `options` as for `Machine`.
+
+        With `tags` the switch is built for jobs that have them.
+        """
         names = [f"w{i}" for i in range(workers)]
-        topology = star([*names, "opt"], program=LUWU, lanes=lanes, slots=slots)
+        topology = star([*names, "opt"], program=LUWU, lanes=lanes, slots=slots, tags=tags)
         kinds = {**dict.fromkeys(names, Kind.WORKER), "opt": Kind.ROOT, **dict.fromkeys(software, Kind.SOFTWARE)}
         return cls(topology, kinds, **options)
 
@@ -264,17 +268,20 @@ class Machine:
         """Fill the switches' tables and start a job's members.
 
         Raises:
-            CosimError: the job has tags.
+            CosimError: the job has tags, and a member's NIC has none.
         """
+        members = [self.hosts[name] for name in (*job.workers, *([job.root] if job.root else []))]
         if job.tags:
-            raise CosimError(
-                f"job {job.name} has tags, and no NIC can make or check one at the rate of its link "
-                "(docs/explanation/tags.md): plan it without tags, or on hosts without NICs in RTL"
-            )
+            for member in members:
+                if isinstance(member, NicHost) and not member.driver.tag_units:
+                    raise CosimError(
+                        f"job {job.name} has tags, and the NIC of {member.name} is built without: give the machine "
+                        'parameters={"TAG_UNITS": 4}, or plan the job without tags'
+                    )
         for config in switch_configs(job, self.topology):
             write_config(config, self.programs[config.switch])
-        for name in [*job.workers, *([job.root] if job.root else [])]:
-            self.join(job, name)
+        for member in members:
+            self.join(job, member.name)
         return job
 
     def renew(self, job: JobPlan) -> JobPlan:

@@ -123,10 +123,13 @@ class NicHost:
                 f"{self.name} is {description['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
             )
         streams = {
-            name: StreamSettings(description[name]["gen"], description[name]["base_seq"], description[name]["slots"])
+            name: StreamSettings(
+                description[name]["gen"], description[name]["base_seq"], description[name]["slots"],
+                key=bytes.fromhex(description[name].get("key", "")),
+            )
             for name in (_GRADIENTS, _PARAMETERS, _SUMS)
             if name in description
-        }
+        }  # fmt: skip
         if description["role"] == "peer":
             tx = rx = streams[_SUMS]
         elif description["role"] == "worker":

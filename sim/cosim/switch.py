@@ -13,8 +13,8 @@ _WIDEST = 64
 
 
 def build_switch(switch: PlannedSwitch, seed: int) -> Switch:
-    """The program of a switch, compiled for its lanes and slots."""
-    defines = {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}
+    """The program of a switch, compiled for its lanes and slots, with tags if it has them."""
+    defines = {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), **({"TAGS": "1"} if switch.tags else {})}
     return Switch(build(switch.program, defines=defines), seed=seed)
 
 

@@ -35,6 +35,7 @@ def emit(frame: Frame) -> str:
     """The text of catchment_wire_pkg.sv."""
     numbers = {
         "Version": frame.version,
+        "TaggedVersion": frame.tagged_version,
         "UdpPort": frame.udp_port,
         "HeaderBytes": frame.header_bytes,
         "EncapsulationBytes": frame.encapsulation.total,

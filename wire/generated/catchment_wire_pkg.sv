@@ -2,6 +2,7 @@
 package catchment_wire_pkg;
 
   localparam int unsigned Version = 1;
+  localparam int unsigned TaggedVersion = 2;
   localparam int unsigned UdpPort = 51836;
   localparam int unsigned HeaderBytes = 22;
   localparam int unsigned EncapsulationBytes = 42;

@@ -163,14 +163,6 @@ class BoundEndpoint {
   std::vector<std::pair<std::shared_ptr<Request>, py::object>> kept_;  // under the GIL
 };
 
-std::vector<std::pair<std::uint16_t, TagKey>> keys_of(const EndpointConfig& config) {
-  std::vector<std::pair<std::uint16_t, TagKey>> keys;
-  for (const auto& stream : {config.out, config.in}) {
-    if (stream && stream->key) keys.emplace_back(stream->gen, *stream->key);
-  }
-  return keys;
-}
-
 std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   EndpointConfig config = endpoint_config(fields);
   const auto keys = keys_of(config);

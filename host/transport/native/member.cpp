@@ -39,6 +39,14 @@ std::size_t largest_window(const EndpointConfig& config) {
   return std::max(config.out ? config.out->window : 0U, config.in ? config.in->window : 0U);
 }
 
+std::vector<std::pair<std::uint16_t, TagKey>> keys_of(const EndpointConfig& config) {
+  std::vector<std::pair<std::uint16_t, TagKey>> keys;
+  for (const auto& stream : {config.out, config.in}) {
+    if (stream && stream->key) keys.emplace_back(stream->gen, *stream->key);
+  }
+  return keys;
+}
+
 Member::Member(const EndpointConfig& config, Port& port, Stats& stats)
     : role_(config.role),
       peer_(config.peer),

@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frame_check.hpp"
+#include "frame_tag.hpp"
 #include "port.hpp"
 #include "receiver.hpp"
 #include "request.hpp"
@@ -39,6 +41,8 @@ struct EndpointConfig {
 // The longest frame that an endpoint with these streams sends or receives, and the largest window.
 std::size_t longest_frame(const EndpointConfig& config);
 std::size_t largest_window(const EndpointConfig& config);
+// The keys of its streams, by generation.
+std::vector<std::pair<std::uint16_t, TagKey>> keys_of(const EndpointConfig& config);
 
 // What the watchdog saw.
 struct Health {

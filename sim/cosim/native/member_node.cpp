@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cfenv>
 #include <stdexcept>
+#include <utility>
+
+#include "tagged_port.hpp"
 
 namespace catchment::cosim {
 
@@ -41,8 +44,13 @@ void MemberNode::join(const host::EndpointConfig& config, const host::UdpAddress
   stats_ = std::make_unique<host::Stats>();
   failure_.reset();
   handled_ = 0;
-  port_ = std::make_unique<LinePort>(local, peer, host::longest_frame(config), timing_.ring_bytes);
-  port_->attach(*line_);
+  auto keys = host::keys_of(config);
+  const std::size_t longest = host::longest_frame(config);
+  const std::size_t path = longest + (keys.empty() ? 0 : wire::kTagBytes);
+  auto port = std::make_unique<LinePort>(local, peer, path, timing_.ring_bytes);
+  line_port_ = port.get();
+  line_port_->attach(*line_);
+  port_ = host::with_tags(std::move(port), std::move(keys), longest);
   member_ = std::make_unique<host::Member>(config, *port_, *stats_);
   wake(now);
 }
@@ -74,8 +82,8 @@ void MemberNode::on_frame(std::uint32_t /*port*/, Arrival&& arrival) {
     ++counts_.damaged;
     return;
   }
-  if (port_ == nullptr) return;
-  if (arriving_.size() + port_->waiting() >= timing_.ring_frames) {
+  if (line_port_ == nullptr) return;
+  if (arriving_.size() + line_port_->waiting() >= timing_.ring_frames) {
     ++counts_.overrun;
     return;
   }
@@ -101,9 +109,9 @@ host::Member& MemberNode::member() {
 void MemberNode::serve(Picos now) {
   const PlainFloats floats;
   const Nanos time = nanos_of(now);
-  port_->set(now);
+  line_port_->set(now);
   for (; !arriving_.empty() && arriving_.front().first <= now; arriving_.pop_front()) {
-    port_->arrive(std::move(arriving_.front().second));
+    line_port_->arrive(std::move(arriving_.front().second));
   }
   member_->receive(time);
   const bool sends_more = member_->transmit(time);
@@ -121,7 +129,7 @@ void MemberNode::serve(Picos now) {
   busy_until_ = now + static_cast<Picos>(handled - handled_) * timing_.frame;
   handled_ = handled;
   if (member_->blocked()) {
-    wake(std::max(port_->writable_at(), now + kNano));
+    wake(std::max(line_port_->writable_at(), now + kNano));
   } else if (sends_more || port_->more()) {
     wake(std::max(busy_until_, now + kNano));
   }

@@ -13,6 +13,7 @@
 #include "line_port.hpp"
 #include "member.hpp"
 #include "node.hpp"
+#include "port.hpp"
 #include "watch.hpp"
 
 namespace catchment::cosim {
@@ -63,7 +64,8 @@ class MemberNode final : public Node {
   StackCounts counts_;
   ProtocolLine* line_ = nullptr;
   std::unique_ptr<host::Stats> stats_ = std::make_unique<host::Stats>();
-  std::unique_ptr<LinePort> port_;
+  std::unique_ptr<host::Port> port_;  // with tags around `line_port_` where its streams have keys
+  LinePort* line_port_ = nullptr;
   std::unique_ptr<host::Member> member_;
   std::optional<host::Failure> failure_;
   std::deque<std::pair<Picos, std::shared_ptr<const Bytes>>> arriving_;  // when the program sees it

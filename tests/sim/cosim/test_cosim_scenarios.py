@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from catchment.controlplane.jobs import plan_job
 from catchment.controlplane.topology import racks
 from catchment.rtl.harness.verilated_nic import Pace
 from catchment.sim.cosim import CosimError, Faults, HostModel, Kind, LinkModel, Machine, StackModel
@@ -194,16 +192,6 @@ def test_memory_with_gaps_and_long_vectors(rng: random.Random) -> None:
         job = machine.luwu(["w0", "w1"], root="opt", slots=128)
         total, _ = gradients(machine, job, random_parts(rng, 2, 20_001), DataType.FP32, exponent=3)
         parameters(machine, job, total.tobytes())
-
-
-def test_a_job_with_tags_is_refused_before_a_table_has_it() -> None:
-    """Whatever its hosts are: a member that ran without tags would look as if it had them."""
-    with Machine.star(1, software=["w0", "opt"], lanes=8) as machine:
-        plain = plan_job("luwu", machine.topology, name="job", workers=["w0"], root="opt")
-        streams = tuple(replace(stream, key="00112233445566778899aabbccddeeff") for stream in plain.streams)
-        with pytest.raises(CosimError, match="job job has tags, and no NIC can make or check one"):
-            machine.begin(replace(plain, streams=streams))
-        machine.begin(plain)  # its generations are still free
 
 
 def test_what_cannot_be_is_refused(rng: random.Random) -> None:
