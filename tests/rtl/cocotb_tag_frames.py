@@ -195,6 +195,16 @@ def attacked(rng: random.Random, frame: bytes) -> bytes:
     return bytes(data)
 
 
+def with_wrong_tags(rng: random.Random, frame: bytes) -> list[Sent]:
+    """A tagged frame eight times, with a bit of another byte of its tag changed each time."""
+    changed = []
+    for at in range(len(frame) - 8, len(frame)):
+        data = bytearray(frame)
+        data[at] ^= 1 << rng.randrange(8)
+        changed.append(Sent(bytes(data)))
+    return changed
+
+
 def some_arrival(rng: random.Random, keys: dict[int, bytes]) -> Sent:
     gen = rng.choice((GEN_TX, GEN_RX, GEN_RX, GEN_OTHER))
     plain = some_frame(rng, gen)
@@ -232,6 +242,7 @@ async def arriving(dut: Any) -> None:
     for gaps, tx_on, rx_on in ((0.0, True, True), (0.6, True, True), (0.1, False, True), (0.1, False, False)):
         rng, keys = await begin(dut, tx_on=tx_on, rx_on=rx_on)
         sent = [some_arrival(rng, keys) for _ in range(60)]
+        sent += with_wrong_tags(rng, tags.signed_frame(some_frame(rng, GEN_RX), keys.get(GEN_RX, bytes(16))))
         got, lost = await through(dut, rng, sent, (gaps, 0.0))
         assert lost == 0
         seen += compare(sent, got, keys)
