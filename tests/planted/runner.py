@@ -31,8 +31,8 @@ CRASHES = {-fatal for fatal in FATAL} | {128 + fatal for fatal in FATAL}
 """Return codes of tests whose process the bug has crashed, which every tier of tests reports as a failure."""
 OUT_OF_TIME = "+ Timeout +"
 """What pytest-timeout says when it ends the process of a test that a bug keeps waiting, which is a failure, too."""
-DOES_NOT_BUILD = {".sv": "RtlError: ", ".svh": "RtlError: ", ".p4": "CompileError: "}
-"""What a test says whose hardware or P4 program cannot be built."""
+DOES_NOT_BUILD = {".sv": "verilate.RtlError: ", ".svh": "verilate.RtlError: ", ".p4": "CompileError: "}
+"""What pytest, but no docstring that it shows, says of a test whose hardware or P4 program cannot be built."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,3 +65,15 @@ def test_a_bug_that_no_test_notices_is_told(tmp_path: Path) -> None:
     harmless = Bug(candidates[0].file, candidates[0].old, candidates[0].old + "  # harmless", candidates[0].test)
     with pytest.raises(AssertionError, match="did not notice"):
         check(harmless, tmp_path)
+
+
+@pytest.mark.sampled(4)
+@needs_mounts
+def test_hardware_that_cannot_be_built_is_not_noticed(tmp_path: Path) -> None:
+    """Its test runs on cocotb, which has an error of its own for it; one that fails on cocotb is noticed."""
+    there = next(bug for bug in BUGS if bug.test == "rtl/test_rtl_tags.py::test_hashes")
+    broken = Bug(there.file, there.old, f"{there.old} no SystemVerilog", there.test)
+    (tmp_path / "broken").mkdir()
+    with pytest.raises(AssertionError, match="does not build"):
+        check(broken, tmp_path / "broken")
+    check(there, tmp_path)

