@@ -1,7 +1,8 @@
 """What synthesis makes of a module, as Verilog that a simulator takes in the place of the module's sources.
 
-Yosys has models of LUTs, flip-flops, carries and shift registers. Those of DSP slices and block RAMs are the vendor's
-(XilinxUnisimLibrary), in a folder that whoever has them names: docs/explanation/rtl.md.
+Yosys has models of LUTs, flip-flops, carries and shift registers; those of block RAMs and UltraRAMs stand in
+rtl/cells. That of the DSP slice is the vendor's (XilinxUnisimLibrary), in a folder that whoever has it names:
+docs/explanation/rtl.md.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catchment.checkout import ROOT
-from catchment.rtl.sources import HEADERS
+from catchment.rtl.sources import HEADERS, RTL
 from catchment.rtl.synth import SynthError, Target, mapping, needed
 
 BUILD = ROOT / "build" / "netlist"
+MODELS = RTL / "cells"
 # The vendor's models look for these in whatever stands above them.
-_GLOBALS = "module glbl;\n  wire GSR = 1'b0, GTS = 1'b0, PRLD = 1'b0;\nendmodule\n"
-_CELL = re.compile(r"^  ([A-Z]\w+) #?\(", re.MULTILINE)
-_MODULE = re.compile(r"^module (\w+)", re.MULTILINE)
+GLOBALS = "module glbl;\n  wire GSR = 1'b0, GTS = 1'b0, PRLD = 1'b0;\nendmodule\n"
+_CELL = re.compile(r"^  ([A-Z]\w+) (?:#\(|\S+ +\()", re.MULTILINE)
+_MODULE = re.compile(r"^module (\w+).*?^endmodule$\n?", re.MULTILINE | re.DOTALL)
+# What a memory holds at first where the sources do not say it: a model has no parameter for contents.
+_UNKNOWN_CONTENTS = re.compile(r"^    \.INITP?_[0-9A-F]{2}\(256'hx+\),\n", re.MULTILINE)
 
 
 class MissingModelError(Exception):
@@ -40,18 +44,26 @@ def mapped(target: Target, models: Path | None) -> list[Path]:
         SynthError: with Yosys' complaint.
         MissingModelError: a cell has no model.
     """
-    netlist, cells = _netlist(target), _cells()
-    known = set(_MODULE.findall(cells.read_text()))
-    strange = sorted(set(_CELL.findall(netlist.read_text())) - known)
+    netlist = _netlist(target)
+    ours = {path.stem: path for path in sorted(MODELS.glob("*.sv"))}
+    used = set(_CELL.findall(netlist.read_text())) - ours.keys()
+    yosys = {module[1]: module[0] for module in _MODULE.finditer(_cells().read_text()) if module[1] in used}
+    strange = sorted(used - yosys.keys())
     if missing := [cell for cell in strange if models is None or not (models / f"{cell}.v").is_file()]:
         raise MissingModelError(f"{target.top}: no model of {', '.join(missing)} in {models or 'no folder'}")
-    return [netlist, *(_two_valued(models / f"{cell}.v") for cell in strange if models is not None), cells]
+    vendors = [two_valued(models / f"{cell}.v") for cell in strange if models is not None]
+    return [netlist, *vendors, *ours.values(), _kept("cells", "".join(yosys.values()))]
 
 
-def _two_valued(model: Path) -> Path:
+def two_valued(model: Path) -> Path:
     """A vendor's model for a simulator without z: a pin that nothing drives is 0 there, and none is asked for it."""
     text = re.sub(r"=== ?1'bz", "=== 1'bx", re.sub(r"!== ?1'bz", "!== 1'bx", model.read_text("utf-8", "replace")))
-    result = BUILD / f"{model.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.v"
+    return _kept(model.stem, text)
+
+
+def _kept(name: str, text: str) -> Path:
+    """A file of a text, named by it."""
+    result = BUILD / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.v"
     BUILD.mkdir(parents=True, exist_ok=True)
     made = result.with_suffix(f".{os.getpid()}.v")
     made.write_text(text, "utf-8")
@@ -89,8 +101,8 @@ def _netlist(target: Target) -> Path:
         raise SynthError(f"{target.top}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
     parameters = ", ".join(f"parameter {name} = {value}" for name, value in target.parameters.items())
     head = f"module {target.top}{f' #({parameters})' if parameters else ''}("
-    text = made.read_text().replace(f"module {target.top}(", head)
+    text = _UNKNOWN_CONTENTS.sub("", made.read_text()).replace(f"module {target.top}(", head)
     end = text.rindex("endmodule")
-    made.write_text(f"{text[:end]}  glbl glbl ();\n{text[end:]}{_GLOBALS}")
+    made.write_text(f"{text[:end]}  glbl glbl ();\n{text[end:]}{GLOBALS}")
     made.rename(result)
     return result

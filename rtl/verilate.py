@@ -102,6 +102,11 @@ def _cpp_headers(bench: Path) -> set[Path]:
     return found
 
 
+def _options(waves: bool, timing: bool, instead: Sequence[Path]) -> list[str]:
+    delays = ["--timing" if timing else "--no-timing"] if instead else []  # the sources have none
+    return [*(["--trace-fst"] if waves else []), *delays]
+
+
 def library_path(
     top: str,
     bench: Path,
@@ -109,10 +114,11 @@ def library_path(
     *,
     waves: bool = False,
     instead: Sequence[Path] = (),
+    timing: bool = False,
 ) -> Path:
     """The path at which `build` keeps its product: by content, so that a file there is what it would make."""
     parameters = dict(parameters or {})
-    digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
+    digest = hashlib.sha256(repr((top, sorted(parameters.items()), *_options(waves, timing, instead))).encode())
     for path in (*HEADERS, *_FAILURES, *(instead or closure(top)), bench, *sorted(_cpp_headers(bench))):
         digest.update(path.read_bytes())
     return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
@@ -125,11 +131,12 @@ def build(
     *,
     waves: bool = False,
     instead: Sequence[Path] = (),
+    timing: bool = False,
 ) -> Path:
     """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
 
     With `waves` the bench can write FST files; it runs slower even when it does not. The files of `instead` take the
-    place of what `top` is made of, and have no parameters.
+    place of what `top` is made of, and have no parameters; with `timing` their delays pass as the bench lets time pass.
 
     The bench includes rtl/harness/top.hpp, headers of its own folder, those of common/, and others by their path from
     the repository. `catchment.rtl.harness.library.load` builds, and loads what was built.
@@ -137,7 +144,7 @@ def build(
     Raises:
         RtlError: with the tool's complaint.
     """
-    library = library_path(top, bench, parameters, waves=waves, instead=instead)
+    library = library_path(top, bench, parameters, waves=waves, instead=instead, timing=timing)
     if library.is_file():
         return library
     folder = library.parent
@@ -145,25 +152,25 @@ def build(
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the same
         if not library.is_file():
-            _compile(top, bench, folder, parameters or {}, waves=waves, instead=instead)
+            options = _options(waves, timing, instead)
+            files: list[str | Path] = [LINT_RULES, *instead, "--top", top] if instead else sources(top)
+            options += ["-MAKEFLAGS", f"{_MAKE_FLAGS}{_LEVEL_INSTEAD if instead else _LEVEL}"]
+            options += [f"-G{name}={value}" for name, value in (parameters or {}).items()]
+            _compile(files, bench, folder, options)
     return library
 
 
-def _compile(
-    top: str, bench: Path, folder: Path, parameters: Mapping[str, int], *, waves: bool, instead: Sequence[Path]
-) -> None:
+def _compile(files: Sequence[str | Path], bench: Path, folder: Path, options: Sequence[str]) -> None:
     """Make `folder` with the shared object in it, whole or not at all."""
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     work.mkdir(exist_ok=True)
     run_verilator(
         [
-            "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
-            "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
-            *(["--trace-fst"] if waves else []),
-            "-MAKEFLAGS", f"{_MAKE_FLAGS}{_LEVEL_INSTEAD if instead else _LEVEL}", "--Mdir", work, "--prefix", "Model",
-            "-o", f"{bench.stem}.so",
-            *(f"-G{name}={value}" for name, value in parameters.items()),
-            *(["--no-timing", LINT_RULES, *instead, "--top", top] if instead else sources(top)),
+            "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "--x-assign", "unique",
+            "-Wno-fatal", "-Werror-USERFATAL", "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
+            *options,
+            "--Mdir", work, "--prefix", "Model",
+            "-o", f"{bench.stem}.so", *files,
             _FAILURES[1], bench.resolve(),
         ]
     )  # fmt: skip

@@ -57,10 +57,11 @@ def load(
     *,
     waves: bool = False,
     instead: Sequence[Path] = (),
+    timing: bool = False,
 ) -> RtlLibrary:
     """Build the module `top` with a C++ bench, as `catchment.rtl.verilate.build` does, and load it.
 
     Raises:
         RtlError: it cannot be built.
     """
-    return RtlLibrary(build(top, bench, parameters, waves=waves, instead=instead))
+    return RtlLibrary(build(top, bench, parameters, waves=waves, instead=instead, timing=timing))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import random
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from beats import Gaps, beats_of, messages_of
 from formats_in_rtl import LANES_VALUES, counts, how, near, some_lanes, to_float, to_int
+from netlists import netlist
 
 from catchment.rtl.harness.library import load
 from catchment.rtl.mapped import MissingModelError, mapped
@@ -18,19 +19,7 @@ from catchment.rtl.synth import Target
 from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType
 
-MODELS = os.environ.get("CATCHMENT_CELL_MODELS")
-"""The folder with the vendor's models of cells: docs/explanation/rtl.md."""
 GAPS = Gaps(idle=60, stall=60)
-
-
-def netlist(target: Target) -> tuple[Path, ...]:
-    """The files of the target's netlist; the test is skipped where nobody says what its cells do."""
-    try:
-        return tuple(mapped(target, Path(MODELS) if MODELS else None))
-    except MissingModelError as error:
-        if MODELS:
-            raise
-        pytest.skip(f"{error}: CATCHMENT_CELL_MODELS names a folder with the vendor's (docs/explanation/rtl.md)")
 
 
 @pytest.mark.slow
@@ -77,13 +66,18 @@ def test_a_column_of_dsp_slices_sums_as_the_rtl(rng: random.Random) -> None:
 
 
 def test_a_cell_without_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of Yosys and of rtl/cells have one; a cell may have no parameters."""
     made = tmp_path / "made.v"
-    made.write_text("module made(a);\n  LUT2 #(\n  ) b (\n  );\n  DSP48E2 #(\n  ) c (\n  );\nendmodule\n")
+    cells = "".join(f"  {cell} #(\n  ) \\the.{cell}  (\n  );\n" for cell in ("LUT2", "FDRE", "RAMB18E2", "DSP48E2"))
+    made.write_text(f"module made(a);\n{cells}  CARRY4 _1_ (\n  );\n  DSP_ALU _2_ (\n  );\nendmodule\n")
     monkeypatch.setattr("catchment.rtl.mapped._netlist", lambda target: made)
     for models in (None, tmp_path):
-        with pytest.raises(MissingModelError, match="made: no model of DSP48E2 in"):
+        with pytest.raises(MissingModelError, match="made: no model of DSP48E2, DSP_ALU in"):
             mapped(Target("", "made"), models)
-    (tmp_path / "DSP48E2.v").write_text("assign a_in = (a === 1'bz) || a;  // and so on\n")
-    _, model, cells = mapped(Target("", "made"), tmp_path)
-    assert (model.name.split("-")[0], cells.name) == ("DSP48E2", "cells_sim.v")
-    assert "1'bz" not in model.read_text()
+    for cell in ("DSP48E2", "DSP_ALU"):
+        (tmp_path / f"{cell}.v").write_text("assign a_in = (a === 1'bz) || a;  // and so on\n")
+    netlist, vendors, other, *ours, yosys = mapped(Target("", "made"), tmp_path)
+    assert [path.name.split("-")[0] for path in (vendors, other, yosys)] == ["DSP48E2", "DSP_ALU", "cells"]
+    assert "1'bz" not in vendors.read_text()
+    assert netlist == made and {path.stem for path in ours} >= {"RAMB18E2", "block_ram"}
+    assert re.findall(r"^module (\w+)", yosys.read_text(), re.MULTILINE) == ["LUT2", "CARRY4", "FDRE"]
