@@ -1,5 +1,5 @@
-// A cell in a module of its own (cells_alone.py) behind one C function: a clock's pins in, its outputs back.  A model
-// may have delays: a clock lasts 10 ns.
+// A cell in a module of its own (cells_alone.py) behind one C function: a clock's pins in, its
+// outputs back.  A model may have delays: a clock lasts 10 ns.
 #include <cstdint>
 #include <cstring>
 #include <memory>
