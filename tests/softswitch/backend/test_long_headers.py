@@ -113,3 +113,12 @@ def test_a_header_that_was_not_extracted_is_clear(tmp_path: Path, rng: random.Ra
         clear = [0] * LANES
         clear[9] = 1
         assert target.inject(5, frame(2, [])) == [(1, frame(2, clear))]
+
+
+def test_fields_of_a_header_that_a_frame_has_no_more_are_zero(tmp_path: Path, rng: random.Random) -> None:
+    egress = "if (hdr.h.what == 1) { hdr.h.what = 2; hdr.l.setInvalid(); recirculate_preserving_field_list(0); }"
+    ingress = "if (hdr.h.what == 2) { hdr.h.what = hdr.l.d5[7:0]; }"
+    target = switch(tmp_path, "again", **parts(ingress=ingress, egress=egress))
+    target.multicast(7, [(1, 0)])
+    lanes = [rng.getrandbits(32) | 0x80 for _ in range(LANES)]
+    assert target.inject(5, frame(1, lanes)) == [(1, frame(0, []))]
