@@ -116,6 +116,6 @@ class TreeLab:
 
     def _cable(self, own: PortRef, peer: PortRef) -> str:
         """An end of a cable between two switches: that of the first of both ports has the memory."""
-        ends = sorted((own, peer), key=lambda end: (end.switch, end.port))
-        path = self._folder / f"{ends[0].switch}.{ends[0].port}"
-        return f"shm:{path}" if own == ends[0] else f"cable:{path}"
+        first = min(own, peer)
+        path = self._folder / f"{first.switch}.{first.port}"
+        return f"shm:{path}" if own == first else f"cable:{path}"

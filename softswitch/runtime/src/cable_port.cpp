@@ -72,18 +72,9 @@ std::string CablePort::connect() {
 }
 
 std::string CablePort::check_switch() {
-  std::string news;
-  catchment_shm_status status = CATCHMENT_SHM_DETACHED;
-  if (const shm::Fault& fault = channel_->fault()) {
-    status = CATCHMENT_SHM_CORRUPT;
-    news = "the other switch's ring is corrupt: " + fault.text() + "; detached";
-    channel_->link().farewell(news);
-  } else if (!channel_->link().drain()) {
-    const std::string& reason = channel_->link().reason();
-    news = "the other switch is gone" + (reason.empty() ? "" : ": " + reason);
-  }
+  std::string news = end_of(*channel_, "the other switch");
   if (!news.empty()) {
-    connector_.lost(status, news);  // while its connection is there
+    connector_.lost(CATCHMENT_SHM_DETACHED, news);  // while its connection is there
     told_ = connector_.why();
     channel_.reset();
     armed_ = false;

@@ -74,4 +74,17 @@ Sent put(shm::Channel& channel, std::span<const rt::OutFrame> frames) {
   return out;
 }
 
+std::string end_of(shm::Channel& channel, const std::string& who) {
+  if (const shm::Fault& fault = channel.fault()) {
+    const std::string why = "the ring of " + who + " is corrupt: " + fault.text() + "; detached";
+    channel.link().farewell(why);
+    return why;
+  }
+  if (!channel.link().drain()) {
+    const std::string& reason = channel.link().reason();
+    return who + " is gone" + (reason.empty() ? "" : ": " + reason);
+  }
+  return {};
+}
+
 }  // namespace catchment::softswitch

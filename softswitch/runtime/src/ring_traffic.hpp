@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "catchment/shm/channel.hpp"
@@ -20,5 +21,9 @@ Received take(shm::Channel& channel, const PortContext& context, Marks marks,
 /// Queues frames from the front of a list, up to kBatch, until the ring is full. The peer sees them
 /// when they are published.
 Sent put(shm::Channel& channel, std::span<const rt::OutFrame> frames);
+
+/// Why the channel has come to its end, for the operator: `who` is at its other side, left, or
+/// corrupted its ring, and is told so. Empty: both are here.
+std::string end_of(shm::Channel& channel, const std::string& who);
 
 }  // namespace catchment::softswitch

@@ -186,14 +186,7 @@ std::string ShmPort::check_peer() {
   if (!channel_) {
     return {};
   }
-  std::string news;
-  if (const shm::Fault& fault = channel_->fault()) {
-    news = "the ring of " + text_of(peer_) + " is corrupt: " + fault.text() + "; detached";
-    channel_->link().farewell(news);
-  } else if (!channel_->link().drain()) {
-    const std::string& reason = channel_->link().reason();
-    news = text_of(peer_) + " is gone" + (reason.empty() ? "" : ": " + reason);
-  }
+  std::string news = end_of(*channel_, text_of(peer_));
   if (!news.empty()) {
     detach();
   }

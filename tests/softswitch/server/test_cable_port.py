@@ -140,13 +140,15 @@ def test_what_a_full_cable_does_not_take_is_counted(bench: Bench, rng: random.Ra
         other = bench.host("other")  # receives nothing: its ring, both queues and the cable fill
         host.send(frames, timeout=60.0)
 
-        def accounted() -> int:
-            lost = near.port(2)["drops"]["transmit queue full"] + far.port(2)["drops"]["transmit queue full"]
-            return int(lost + far.port(2)["tx_packets"])
-
         came: list[bytes] = []
-        while accounted() < len(frames) or len(came) < far.port(2)["tx_packets"]:
-            came += other.receive(timeout=0.05)
+
+        def all_accounted_for() -> bool:
+            came.extend(other.receive(timeout=0.05))
+            lost = near.port(2)["drops"]["transmit queue full"] + far.port(2)["drops"]["transmit queue full"]
+            passed = far.port(2)["tx_packets"]
+            return lost + passed == len(frames) and len(came) == passed
+
+        wait_for(all_accounted_for, "each frame passed or counted as lost")
         other.close()
         assert len(came) == far.port(2)["tx_packets"]
         places = {frame: place for place, frame in enumerate(frames)}

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
+from catchment.controlplane.client import MulticastGroup, SwitchClient
 from catchment.softswitch import native
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.softswitch.build import build
@@ -215,7 +216,7 @@ def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rn
         assert take(two, len(sent)) == sent  # and in order
 
 
-def test_a_caller_and_the_switch_fill_a_ring_by_turns(launch: Launch, folder: Path) -> None:
+def test_a_ring_goes_over_from_a_caller_to_the_switch(launch: Launch, folder: Path) -> None:
     launch(options=",cells=16,bytes=2112")
     one, two = inside(folder / "1"), inside(folder / "2")
     with SwitchAdmin(folder / "admin") as admin:
@@ -226,6 +227,22 @@ def test_a_caller_and_the_switch_fill_a_ring_by_turns(launch: Launch, folder: Pa
             one.send([sent[:12] + b"\x08\x00" + sent])
             assert take(two, 2) == [sent[:12] + b"\x08\x00" + sent] * 2
             admin.set_faults(2, "off")
+
+
+def test_callers_and_the_switch_fill_one_ring(
+    launch: Launch, wires: tuple[Path, Path], folder: Path, rng: random.Random
+) -> None:
+    """Frames to all go to port 2 alone: from ports 1 and 3 by their callers, from port 4 by the switch."""
+    switch = launch()
+    with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
+        client.insert(MulticastGroup.of_ports(1, [2]))
+    receiver = inside(folder / "2")
+    with Port.attach(folder / "4", timeout=PATIENCE) as plain:
+        senders = [inside(folder / "1"), inside(folder / "3"), plain]
+        for turn in range(60):
+            sent = rng.randbytes(12) + b"\x88\xb7" + bytes([turn])
+            rng.choice(senders).send([sent])
+            assert take(receiver, 1) == [sent]
 
 
 def test_a_receiver_that_does_not_read_keeps_nobody_waiting(launch: Launch, folder: Path, rng: random.Random) -> None:
