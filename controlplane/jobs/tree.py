@@ -71,7 +71,8 @@ def _top(topology: Topology, workers: Iterable[Host], root: Host | None, load: L
 
     def height(candidate: str) -> int:
         towards = _distances(topology, candidate, load)
-        return max((_depth(towards, topology, leaf) if leaf in towards else 1 << 16) for leaf in leaves)
+        out_of_reach = len(topology.switches)  # deeper than any tree
+        return max((_depth(towards, topology, leaf) if leaf in towards else out_of_reach) for leaf in leaves)
 
     racks = {None, *map(topology.rack_of, leaves)}
     candidates = [name for name in topology.switches if topology.rack_of(name) in racks]

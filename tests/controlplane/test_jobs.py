@@ -6,6 +6,7 @@ import json
 import random
 from contextlib import ExitStack
 from dataclasses import replace
+from ipaddress import IPv4Address
 
 import pytest
 from fake_switch import FakeSwitch, RunningFake, entity_key
@@ -228,6 +229,15 @@ def test_the_top_of_an_allreduce_is_in_the_middle() -> None:
     assert [b.switch for b in job.tree] == ["sp", "r1", "r2"]
     local = plan_job("allreduce", topology, name="x", workers=["a0", "a1"])
     assert [b.switch for b in local.tree] == ["r1"]
+
+
+def test_the_top_of_an_allreduce_reaches_every_worker() -> None:
+    """A switch with no link is no top, whatever its name sorts before."""
+    connected = two_racks()
+    apart = replace(connected.switches["sp"], name="apart", ip=IPv4Address("10.9.9.254"), mac="02:00:00:09:fe:09")
+    topology = replace(connected, switches={"apart": apart, **connected.switches})
+    job = plan_job("allreduce", topology, name="x", workers=["a0", "b0"])
+    assert [b.switch for b in job.tree] == ["sp", "r1", "r2"]
 
 
 def test_a_worker_out_of_reach_is_named() -> None:
