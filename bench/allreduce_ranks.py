@@ -98,9 +98,7 @@ def shared_memory(ranks: int, api: str, *, in_callers: bool = False, member: str
     names = [f"w{i}" for i in range(ranks)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        ShmLab(
-            names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS, extra=("--in-callers",) if in_callers else ()
-        ) as lab,
+        ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS, in_callers=in_callers) as lab,
     ):
         job = lab.allreduce(names, slots=SLOTS)
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})

@@ -1,8 +1,8 @@
 """`make bench-latency`: an all-reduce of 8 x int32 through p4sgd.p4, beside gloo's smallest, in one run.
 
-Two, four and eight workers, each a process: on shared-memory ports of one switch, over UDP through the same switch in
-Mininet (needs root; left out, and said, otherwise), and gloo over loopback TCP.  Median and 99th percentile over
-all rounds of all workers.
+Two, four and eight workers, each a process: on shared-memory ports of one switch, whose program they run themselves or
+leave to its process, over UDP through the same switch in Mininet (needs root; left out, and said, otherwise), and gloo
+over loopback TCP.  Median and 99th percentile over all rounds of all workers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -70,10 +71,10 @@ def _local(_: str, command: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
-def shared_memory(workers: int, options: dict[str, object]) -> Latency:
-    """The ranks are processes on shared-memory ports."""
+def shared_memory(workers: int, options: dict[str, object], *, in_callers: bool = False) -> Latency:
+    """The ranks are processes on shared-memory ports; `in_callers`: they run the switch's program themselves."""
     names = [f"w{i}" for i in range(workers)]
-    with ShmLab(names, program=PROGRAM, lanes=8, slots=SLOTS) as lab:
+    with ShmLab(names, program=PROGRAM, lanes=8, slots=SLOTS, in_callers=in_callers) as lab:
         job = plan_job("slots", lab.topology, name="latency", workers=names, slots=SLOTS)
         deploy(job, lab.topology, lab.fabric.clients)
         tasks = {
@@ -122,7 +123,11 @@ def figures(workers: int, rounds: int, spin: float) -> list[Figure]:
     """All ways, for one number of workers."""
     options: dict[str, object] = {"rounds": rounds, "warmup": rounds // 10, "spin": spin}
     reference = gloo(workers, {"rounds": max(100, rounds // 10), "warmup": 20})
-    ways = {"shared memory": shared_memory, **({"UDP": udp} if os.geteuid() == 0 else {})}
+    ways: dict[str, Callable[[int, dict[str, object]], Latency]] = {
+        "in the callers": partial(shared_memory, in_callers=True),
+        "shared memory": shared_memory,
+        **({"UDP": udp} if os.geteuid() == 0 else {}),
+    }
     rows = []
     for name, way in ways.items():
         ours = way(workers, options)

@@ -66,7 +66,9 @@ def demo(
     network: Annotated[
         str,
         typer.Option(
-            help="memory: threads, no switch, no root needed.", metavar="|".join(NETWORKS), callback=one_of(NETWORKS)
+            help="mininet needs root; shm: shared memory; memory: threads, no switch.",
+            metavar="|".join(NETWORKS),
+            callback=one_of(NETWORKS),
         ),
     ] = _START.network,
     evaluate: Annotated[int, typer.Option(help="Steps between validations.")] = _START.evaluate,

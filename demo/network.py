@@ -1,4 +1,7 @@
-"""The networks that the demo runs on: hosts on a P4 switch (switch_network.py), or threads on a switch in memory."""
+"""The networks that the demo runs on: hosts on a P4 switch (switch_network.py), or threads on a switch in memory.
+
+shm_network.py has the P4 switch without namespaces: processes on shared-memory ports.
+"""
 
 from __future__ import annotations
 

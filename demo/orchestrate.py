@@ -23,6 +23,7 @@ from catchment.demo.outcome import Outcome, PassLosses
 from catchment.demo.progress import TrainingProgress
 from catchment.demo.report import write_report
 from catchment.demo.resume import Journal, going_on
+from catchment.demo.shm_network import ShmNetwork
 from catchment.demo.summary import print_summary
 from catchment.demo.volumes import luwu, measured, ring_all_reduce, zero3
 from catchment.sim.lab.crew import Crew
@@ -39,6 +40,8 @@ def open_network(options: TrainingOptions) -> DemoNetwork:
     """The network that the options ask for, not yet entered; Mininet is only needed when it is asked for."""
     if options.network == "memory":
         return MemoryNetwork(options)
+    if options.network == "shm":
+        return ShmNetwork(options)
     from catchment.demo.switch_network import SwitchNetwork  # noqa: PLC0415
 
     return SwitchNetwork(options)

@@ -135,6 +135,7 @@ def _open(host: str, described: dict[str, Any], timeout: float) -> Endpoint:
         "parameters": Stream(**described["parameters"]),
         "local": tuple(described["local"]),
         "switch": tuple(described["switch"]),
+        "port": described.get("port"),
         "timeout": timeout,
     }
     if described["role"] == "root":

@@ -72,7 +72,8 @@ class SwitchNetwork:
                 self._create_job(folder / "token")
                 self._exits = exits.pop_all()
         except (ControlPlaneError, NetworkError) as error:
-            raise LabError(str(error)) from error
+            way_out = "" if os.geteuid() == 0 else ", or take --network shm, which does not"
+            raise LabError(f"{error}{way_out}") from error
         return self
 
     def __exit__(

@@ -30,6 +30,10 @@ SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randr
 os.environ["CATCHMENT_SEED"] = str(SEED)
 
 
+# Half of the runs leave the program to the switch's process, where otherwise who has a frame runs it.
+if SEED % 2:
+    os.environ.setdefault("CATCHMENT_IN_CALLERS", "0")
+
 # A shell starts background jobs with SIGINT ignored, and every child inherits that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

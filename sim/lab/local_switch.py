@@ -25,7 +25,7 @@ from catchment.controlplane.programs.cache import is_compiled, programs_of
 from catchment.program import one_of, run_program
 from catchment.sim.lab.leaf import deploy_leaf, uplink_of
 from catchment.sim.lab.rank_service import RankService
-from catchment.sim.lab.shm_lab import ShmLab
+from catchment.sim.lab.shm_lab import IN_CALLERS, ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 from catchment.wire.socket_folder import socket_folder
 
@@ -65,7 +65,7 @@ def local_switch(
     in_callers: Annotated[
         bool | None,
         typer.Option(
-            envvar="CATCHMENT_IN_CALLERS",
+            envvar=IN_CALLERS,
             help="Whether ranks run the switch's program themselves; unless given, yes, but not below another switch.",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def local_switch(
         mtu=_MTU,
         options=rings(lanes, slots),
         uplink=uplink_of(place) if place else "",
-        extra=("--in-callers",) if (not place if in_callers is None else in_callers) else (),
+        in_callers=not place if in_callers is None else in_callers,
         tags=bool(place and place["sums"].get("key")),
     )
     for switch in planned.topology.switches.values():

@@ -14,6 +14,7 @@ With `program=P4SGD, lanes=8` it takes jobs of `slots`, and `reducer` in place o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -37,6 +38,8 @@ if TYPE_CHECKING:  # each group of torchrun's waits for a switch to start, whose
 
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
+IN_CALLERS = "CATCHMENT_IN_CALLERS"
+"""0 in this variable leaves the program to the switch's process."""
 _TIMEOUT = 240.0  # for a switch that is known to be there, on a machine that may be busy
 
 
@@ -53,6 +56,8 @@ class ShmLab:
         extra: more arguments for the switch.
         uplink: LOCAL,PEER, each IP:PORT, of a port behind the hosts', where there is one (`catchment.sim.lab.leaf`).
         tags: the program takes jobs whose frames carry tags.
+        in_callers: processes of this user run the switch's program themselves (docs/explanation/switch-in-callers.md);
+            None: unless CATCHMENT_IN_CALLERS=0.
 
     Attributes:
         topology: what the control plane plans on.
@@ -73,10 +78,12 @@ class ShmLab:
         extra: tuple[str, ...] = (),
         uplink: str = "",
         tags: bool = False,
+        in_callers: bool | None = None,
     ) -> None:
         self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu, tags=tags)
         self._options = f",{options}" if options else ""
-        self._extra = extra
+        inside = os.environ.get(IN_CALLERS) != "0" if in_callers is None else in_callers
+        self._extra = (*extra, *(("--in-callers",) if inside else ()))
         self._uplink = uplink
         self.allocator = Allocator(self.topology)
         self._jobs: list[JobPlan] = []

@@ -16,7 +16,7 @@ from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS, ModelShape
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
-NETWORKS = ("mininet", "memory")
+NETWORKS = ("mininet", "shm", "memory")
 ROOT_HOST = "opt"
 """The optimizer node; several are numbered: opt0, opt1, ..."""
 TARGETS = ("embedded", "bmv2")
@@ -35,7 +35,8 @@ class TrainingOptions:
         wire: parameters travel as "bf16" or "fp32".
         gradients: travel as "int32", one in a lane, or as "int16", two in a lane.
         lanes, slots: of the switch program. mtu: of the hosts' links, bytes. target: which P4 switch.
-        network: "mininet", or "memory" (no switch: threads in one process, for trying the training alone).
+        network: "mininet", "shm" (a switch with shared-memory ports; no root), or "memory" (no switch: threads in
+            one process, for trying the training alone).
         loss: probability with which the switch drops a frame on each of its ports, 0 to 0.5.
         evaluate: steps between two validation passes. reference: train in one process as well, to compare.
         timeout: seconds without progress after which an endpoint gives up.
@@ -89,6 +90,10 @@ class TrainingOptions:
             (1500 <= self.mtu <= 9000, f"mtu {self.mtu}: 1500 to 9000"),
             (self.target in TARGETS, f"target {self.target!r}: one of {', '.join(TARGETS)}"),
             (self.network in NETWORKS, f"network {self.network!r}: one of {', '.join(NETWORKS)}"),
+            (
+                self.network != "shm" or self.target == "embedded",
+                f"target {self.target!r}: only the embedded switch has shared-memory ports; take network mininet",
+            ),
             (0 <= self.loss <= 0.5, f"loss {self.loss}: a probability, 0 to 0.5"),
             (self.evaluate >= 1, f"evaluate {self.evaluate}: at least 1"),
             (self.arena >= 0, f"arena {self.arena}: a number of bytes, or 0"),
@@ -105,8 +110,11 @@ class TrainingOptions:
         hosts = (*self.worker_names, *self.root_names)
         if name not in hosts or not step.isdecimal() or not 1 <= int(step) <= self.steps - 2:
             return [f"restart {self.restart!r}: HOST@STEP, one of {', '.join(hosts)}, after step 1 to {self.steps - 2}"]
-        if self.group_folder is None or self.network == "memory":
-            return ["restart: it takes several optimizer nodes (--roots), out of core (--out-of-core), and a network"]
+        if self.group_folder is None or self.network != "mininet":
+            return [
+                "restart: it takes several optimizer nodes (--roots), out of core (--out-of-core), and a controller "
+                "(--network mininet)"
+            ]
         return []
 
     @property

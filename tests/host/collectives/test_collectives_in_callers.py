@@ -28,7 +28,7 @@ def admin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab(admin: Path) -> Iterator[ShmLab]:
-    with ShmLab(HOSTS, slots=1024, extra=("--in-callers", "--admin", str(admin))) as lab:
+    with ShmLab(HOSTS, slots=1024, in_callers=True, extra=("--admin", str(admin))) as lab:
         yield lab
 
 
