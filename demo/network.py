@@ -5,7 +5,7 @@ shm_network.py has the P4 switch without namespaces: processes on shared-memory 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -39,6 +39,21 @@ class DemoNetwork(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def by_host(jobs: Mapping[str, Mapping[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """What `describe` says of hosts in one job for each optimizer node: node -> host -> its part in that job.
+
+    In a training with one node a part is all there is; with several, a worker has a part in each node's job.
+    """
+    if len(jobs) == 1:
+        return dict(next(iter(jobs.values())))
+    described: dict[str, dict[str, Any]] = {}
+    for root, parts in jobs.items():
+        for host, part in parts.items():
+            who = {"role": part["role"], "wid": part["wid"], "parts": {}}
+            described.setdefault(host, who)["parts"][root] = part
+    return described
 
 
 class MemoryNetwork:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -13,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 
-from catchment.checkout import ROOT
 from catchment.demo import single
 from catchment.demo.compare import SingleProcess, compare
 from catchment.demo.listener import TrainingListener
@@ -28,7 +26,7 @@ from catchment.demo.summary import print_summary
 from catchment.demo.volumes import luwu, measured, ring_all_reduce, zero3
 from catchment.sim.lab.crew import Crew
 from catchment.sim.lab.errors import LabError
-from catchment.sim.lab.members import ProcessMember, member_environment, module_command
+from catchment.sim.lab.members import ProcessMember, module_command, start_here
 from catchment.sim.training.data import load_corpus
 from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.sim.training.root import collect
@@ -127,10 +125,6 @@ def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: C
 def _train_in_one_process(options: TrainingOptions, console: Console) -> SingleProcess:
     """The float reference and the exact twin, side by side: each is one process with one thread."""
     losses = {sums: PassLosses(options.workers) for sums in (single.FLOAT, single.EXACT)}
-
-    def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **settings)
-
     with Crew(silence=600.0) as crew, TrainingProgress(console, "in one process", options.steps, 0) as progress:
 
         def on_event(name: str, event: dict[str, Any]) -> None:
@@ -144,7 +138,7 @@ def _train_in_one_process(options: TrainingOptions, console: Console) -> SingleP
         for sums in losses:
             arguments = (str(Plan(options, {}).path), sums)
             command = module_command("catchment.demo.single", arguments, options.logs / f"{sums}.log")
-            crew.add(ProcessMember(sums, command, popen, crew.deliver))
+            crew.add(ProcessMember(sums, command, start_here, crew.deliver))
         crew.await_ready()
         started = time.monotonic()
         done = crew.run(on_event)

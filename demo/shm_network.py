@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from catchment.checkout import ROOT
-from catchment.controlplane.diagnosis.stats import drops
+from catchment.controlplane.diagnosis.stats import drops_of_all
 from catchment.controlplane.diagnosis.waiting import diagnose
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.state.faults import set_loss
+from catchment.demo.network import by_host
 from catchment.sim.lab.errors import LabError
-from catchment.sim.lab.members import Deliver, Member, ProcessMember, member_environment, module_command
+from catchment.sim.lab.members import Deliver, Member, ProcessMember, module_command, start_here
 from catchment.sim.lab.shm_lab import SWITCH, ShmLab
 from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.softswitch.process import SwitchProcessError
@@ -67,33 +66,20 @@ class ShmNetwork:
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Each host's part in each optimizer node's job that it is in."""
-        described: dict[str, dict[str, Any]] = {}
-        for root, job in self._jobs.items():
-            for host in (*self._options.worker_names, root):
-                part = {**job.describe(host), "port": f"shm:{self.labs[root].path(host)}"}
-                if len(self._jobs) == 1:
-                    described[host] = part
-                else:
-                    who = {"role": part["role"], "wid": part["wid"], "parts": {}}
-                    described.setdefault(host, who)["parts"][root] = part
-        return described
+        return by_host({root: self._parts(root) for root in self._jobs})
+
+    def _parts(self, root: str) -> dict[str, dict[str, Any]]:
+        job, lab = self._jobs[root], self.labs[root]
+        return {host: {**job.describe(host), "port": f"shm:{lab.path(host)}"} for host in job.ports}
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
         """A process of this machine."""
         command = module_command("catchment.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
-
-        def popen(argv: list[str], **options: Any) -> subprocess.Popen[str]:
-            return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **options)
-
-        return ProcessMember(host, command, popen, deliver)
+        return ProcessMember(host, command, start_here, deliver)
 
     def counters(self) -> dict[str, int]:
         """Read through P4Runtime."""
-        totals: dict[str, int] = {}
-        for lab in self.labs.values():
-            for reason, packets in drops(lab.client).items():
-                totals[reason] = totals.get(reason, 0) + packets
-        return totals
+        return drops_of_all(lab.client for lab in self.labs.values())
 
     def diagnosis(self) -> list[str]:
         """The members that send nothing.

@@ -13,7 +13,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.diagnosis.stats import drops
+from catchment.controlplane.diagnosis.stats import drops_of_all
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.programs.cache import programs_of
@@ -136,11 +136,7 @@ class SwitchNetwork:
 
     def counters(self) -> dict[str, int]:
         """Read through P4Runtime."""
-        totals: dict[str, int] = {}
-        for client in self._fabric.clients.values():
-            for reason, packets in drops(client).items():
-                totals[reason] = totals.get(reason, 0) + packets
-        return totals
+        return drops_of_all(self._fabric.clients.values())
 
     def diagnosis(self) -> list[str]:
         """The members that are missing, as the controller says.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -124,6 +125,14 @@ def drops(client: SwitchClient) -> dict[str, int]:
     names = {int(reason): reason.name for reason in DropReason}
     counted = ((cell.index or 0, cell.packets) for cell in client.counter(DROPS))
     return {names.get(index, f"reason {index}"): packets for index, packets in counted if packets}
+
+
+def drops_of_all(clients: Iterable[SwitchClient]) -> dict[str, int]:
+    """The drops by reason of several switches together."""
+    totals: Counter[str] = Counter()
+    for client in clients:
+        totals.update(drops(client))
+    return dict(totals)
 
 
 def refused(client: SwitchClient, ports: Iterable[int], reasons: Iterable[str]) -> dict[tuple[int, str], int]:

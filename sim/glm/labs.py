@@ -23,7 +23,7 @@ from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Topology, star
 from catchment.host.glm import GlmError
-from catchment.sim.lab.members import member_environment
+from catchment.sim.lab.members import member_environment, start_here
 from catchment.sim.lab.shm_lab import P4SGD, SWITCH, ShmLab
 from catchment.softswitch.process import SwitchProcessError
 
@@ -128,7 +128,7 @@ class _ShmLab(Lab):
         return f"shm:{self.lab.path(self._hosts[wid])}"
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **options)
+        return start_here(argv, **options)
 
 
 class _MininetLab(Lab):

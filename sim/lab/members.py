@@ -58,6 +58,11 @@ def member_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
 
 
+def start_here(argv: list[str], **options: Any) -> subprocess.Popen[str]:
+    """A member's process on this machine, in no namespace of its own; `options` as for Popen."""
+    return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **options)
+
+
 class ProcessMember:
     """A member in a process of its own, told apart by name and pid."""
 

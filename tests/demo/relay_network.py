@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from catchment.checkout import ROOT
-from catchment.sim.lab.members import Deliver, ProcessMember, member_environment, module_command
+from catchment.demo.network import by_host
+from catchment.sim.lab.members import Deliver, ProcessMember, module_command, start_here
 from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.wire.generated.constants import UDP_PORT, Mode
 
@@ -47,33 +46,26 @@ class RelayNetwork:
         self.relay.__exit__()
 
     def describe(self) -> dict[str, dict[str, Any]]:
+        return by_host({root: self._parts(number, root) for number, root in enumerate(self._options.root_names)})
+
+    def _parts(self, number: int, root: str) -> dict[str, dict[str, Any]]:
         options = self._options
         stream = {"workers": options.workers, "slots": options.slots, "lanes": options.lanes, "param_bytes": 1408}
-        described: dict[str, dict[str, Any]] = {}
-        for number, root in enumerate(options.root_names):
-            for index, host in enumerate([*options.worker_names, root]):
-                part = {
-                    "role": "root" if host == root else "worker",
-                    "wid": 0 if host == root else index,
-                    "local": [self._ips[host], UDP_PORT + number],
-                    "switch": list(self.relay.address),
-                    "gradients": {"gen": 2 * number + 1, **stream, "packed": options.packed},
-                    "parameters": {"gen": 2 * number + 2, **stream},
-                }
-                if options.roots == 1:
-                    described[host] = part
-                else:
-                    who = {"role": part["role"], "wid": part["wid"], "parts": {}}
-                    described.setdefault(host, who)["parts"][root] = part
-        return described
+        return {
+            host: {
+                "role": "root" if host == root else "worker",
+                "wid": 0 if host == root else index,
+                "local": [self._ips[host], UDP_PORT + number],
+                "switch": list(self.relay.address),
+                "gradients": {"gen": 2 * number + 1, **stream, "packed": options.packed},
+                "parameters": {"gen": 2 * number + 2, **stream},
+            }
+            for index, host in enumerate([*options.worker_names, root])
+        }
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> ProcessMember:
         command = module_command("catchment.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
-
-        def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
-            return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **settings)
-
-        self.members[host] = ProcessMember(host, command, popen, deliver)
+        self.members[host] = ProcessMember(host, command, start_here, deliver)
         return self.members[host]
 
     def counters(self) -> dict[str, int]:
