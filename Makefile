@@ -61,8 +61,8 @@ wheel: native ## build the package into build/wheel: a wheel that needs no compi
 
 # ---- use ---------------------------------------------------------------------------------------
 .PHONY: demo p4 e2e
-demo: setup ## train a language model through the switch (LOSS=0.01, ROOTS=2, TARGET=bmv2, OUT_OF_CORE=1, RESTART=opt1@60, RESUME=1, STEPS=...)
-	@$(ROOT) $(BIN)/catchment demo --target $(TARGET) --loss $(LOSS) $(if $(STEPS),--steps $(STEPS)) $(if $(ROOTS),--roots $(ROOTS)) $(if $(OUT_OF_CORE),--out-of-core) $(if $(RESTART),--restart $(RESTART)) $(if $(RESUME),--resume)
+demo: setup ## train a language model through the switch (LOSS=0.01, ROOTS=2, TARGET=bmv2, NETWORK=shm, OUT_OF_CORE=1, RESTART=opt1@60, RESUME=1, STEPS=...)
+	@$(ROOT) $(BIN)/catchment demo --target $(TARGET) --loss $(LOSS) $(if $(STEPS),--steps $(STEPS)) $(if $(ROOTS),--roots $(ROOTS)) $(if $(NETWORK),--network $(NETWORK)) $(if $(OUT_OF_CORE),--out-of-core) $(if $(RESTART),--restart $(RESTART)) $(if $(RESUME),--resume)
 
 p4: setup ## compile the P4 programs (TARGET=bmv2 uses p4c)
 	@$(BIN)/catchment p4 compile p4src/luwu.p4 --target $(TARGET) --define LANES=$(LANES)

@@ -23,6 +23,7 @@ from catchment.sim.lab.controller_process import ControllerProcess
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ProcessMember, member_environment, module_command
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError
+from catchment.sim.lab.mininet.preflight import NoNamespacesError
 from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.wire.socket_folder import socket_folder
 
@@ -71,9 +72,10 @@ class SwitchNetwork:
                     self._lose_frames()
                 self._create_job(folder / "token")
                 self._exits = exits.pop_all()
+        except NoNamespacesError as error:
+            raise LabError(f"{error}; or take --network shm (`make demo NETWORK=shm`), which has none") from error
         except (ControlPlaneError, NetworkError) as error:
-            way_out = "" if os.geteuid() == 0 else ", or take --network shm, which does not"
-            raise LabError(f"{error}{way_out}") from error
+            raise LabError(str(error)) from error
         return self
 
     def __exit__(

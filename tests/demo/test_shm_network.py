@@ -14,12 +14,13 @@ import pytest
 from rich.console import Console
 
 from catchment.demo import LabError, TrainingOptions, run
-from catchment.demo import __main__ as command_line
 from catchment.demo.outcome import Outcome
 from catchment.demo.shm_network import ShmNetwork
-from catchment.program import run_program
+from catchment.demo.switch_network import SwitchNetwork
 from catchment.sim.lab import events
 from catchment.sim.lab.members import Deliver, Member, ProcessMember
+from catchment.sim.lab.mininet import preflight
+from catchment.sim.lab.mininet.preflight import NoNamespacesError
 from catchment.sim.training.options import Plan
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -113,11 +114,10 @@ def test_what_it_cannot_do_is_refused(wrong: dict[str, Any], said: str, tmp_path
         options(tmp_path, **wrong)
 
 
-def test_who_may_not_make_namespaces_is_told_of_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(SystemExit) as ended:
-        run_program(command_line.demo, ["--preset", "tiny", "--steps", "1", "--output", str(tmp_path)])
-    assert ended.value.code == 1
-    assert "--network shm" in capsys.readouterr().err
+def test_who_may_not_make_namespaces_is_told_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise NoNamespacesError("an emulated network needs root")
+
+    monkeypatch.setattr(preflight, "check", refuse)
+    with pytest.raises(LabError, match="needs root; or take --network shm"), SwitchNetwork(TrainingOptions()):
+        pass

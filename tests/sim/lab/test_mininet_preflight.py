@@ -9,6 +9,7 @@ import pytest
 
 from catchment.controlplane.networks.state import NetworkError
 from catchment.sim.lab.mininet import preflight
+from catchment.sim.lab.mininet.preflight import NoNamespacesError
 
 
 def _tool(folder: Path, name: str, body: str) -> None:
@@ -32,11 +33,11 @@ def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_an_unprivileged_container_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _tool(tmp_path, "mnexec", "echo 'unshare: Operation not permitted' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(NetworkError, match=r"unshare: Operation not permitted\).*privileged container"):
+    with pytest.raises(NoNamespacesError, match=r"unshare: Operation not permitted\).*privileged container"):
         preflight.check()
 
 
 def test_another_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(NetworkError, match="needs root"):
+    with pytest.raises(NoNamespacesError, match="needs root"):
         preflight.check()
