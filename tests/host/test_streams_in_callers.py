@@ -21,7 +21,7 @@ ROUNDS = 5
 
 @contextmanager
 def stopped(lab: ShmLab) -> Iterator[None]:
-    """While this is entered, the switch's process does not run."""
+    """Stop the switch's process for the length of a block."""
     os.kill(lab.switch.pid, signal.SIGSTOP)
     try:
         yield
