@@ -2,7 +2,7 @@
 
 Yosys has models of LUTs, flip-flops, carries and shift registers; those of block RAMs and UltraRAMs stand in
 rtl/cells. That of the DSP slice is the vendor's (XilinxUnisimLibrary), in a folder that whoever has it names:
-docs/explanation/rtl.md.
+docs/explanation/rtl-netlists.md.
 """
 
 from __future__ import annotations

@@ -25,9 +25,12 @@ void set(Port& port, const std::uint32_t* words) {
 
 class Worker {
  public:
-  Worker(std::uint32_t engines, std::uint32_t seed) : mac(seed) {
+  Worker(std::uint32_t engines, std::uint32_t seed)
+      : mac(seed), context_(powered_up(seed + engines + 2)) {
     for (std::uint32_t e = 0; e < engines; ++e) ports.emplace_back(seed + 1 + e);
     labels.reseed(seed + engines + 1);
+    top_->start = top_->stop = top_->clear = top_->model_write = 0;
+    std::memset(&top_->rounds, 0, sizeof top_->rounds);
   }
 
   Mac<Top> mac;
@@ -40,7 +43,7 @@ class Worker {
   Top& top() { return *top_; }
 
   void reset(std::uint32_t clocks) {
-    top_->rst = 1;
+    begin_reset(*top_);
     for (; clocks != 0; --clocks) clock();
     top_->rst = 0;
   }
@@ -105,7 +108,7 @@ class Worker {
     return reinterpret_cast<std::uint8_t*>(&port);
   }
 
-  std::unique_ptr<VerilatedContext> context_ = std::make_unique<VerilatedContext>();
+  std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Top> top_ = std::make_unique<Top>(context_.get());
 };
 

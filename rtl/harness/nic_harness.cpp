@@ -37,7 +37,7 @@ struct Marks {
 class Nic {
  public:
   Nic(std::uint8_t* bytes, std::uint64_t base, std::uint64_t size, std::uint32_t seed)
-      : memory(bytes, base, size, seed), mac(seed + 1) {}
+      : memory(bytes, base, size, seed), mac(seed + 1), context_(powered_up(seed + 2)) {}
 
   AxiMemory<Top> memory;
   Mac<Top> mac;
@@ -45,7 +45,7 @@ class Nic {
   std::uint64_t now = 0;
 
   void reset(std::uint32_t clocks) {
-    top_->rst = 1;
+    begin_reset(*top_);
     run(clocks);
     top_->rst = 0;
   }
@@ -155,7 +155,7 @@ class Nic {
     beat(top.s_axis_rx_tvalid && top.s_axis_rx_tready, marks.rx_first, marks.rx_last);
   }
 
-  std::unique_ptr<VerilatedContext> context_ = std::make_unique<VerilatedContext>();
+  std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Top> top_ = std::make_unique<Top>(context_.get());
   AxilMaster<Top> master_;
 };

@@ -111,9 +111,14 @@ class Wire {
 class Node {
  public:
   Node(std::uint8_t* bytes, std::uint64_t size, std::uint32_t seed)
-      : ports{port(top, 0), port(top, 1)},
+      : context(powered_up(seed)),
+        owned(std::make_unique<Top>(context.get())),
+        top(*owned),
+        ports{port(top, 0), port(top, 1)},
         memories{AxiMemory<MemoryPort>(bytes, 0, size, seed),
-                 AxiMemory<MemoryPort>(bytes, 0, size, seed + 1)} {}
+                 AxiMemory<MemoryPort>(bytes, 0, size, seed + 1)} {
+    begin_reset(top);
+  }
 
   // What the neighbours' links bring in this clock, nullptr: nothing, and whether they take a flit.
   void clock(const Flit* from_before, const Flit* from_next, bool before_ready, bool next_ready) {
@@ -135,9 +140,9 @@ class Node {
     top.eval();
   }
 
-  std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
-  std::unique_ptr<Top> owned = std::make_unique<Top>(context.get());
-  Top& top = *owned;
+  std::unique_ptr<VerilatedContext> context;
+  std::unique_ptr<Top> owned;
+  Top& top;
   MemoryPort ports[2];
   AxiMemory<MemoryPort> memories[2];
   AxilMaster<Top> bus;
@@ -162,7 +167,6 @@ class Ring {
        std::uint32_t seed) {
     for (std::uint32_t i = 0; i < devices; ++i)
       places.push_back(std::make_unique<Place>(bytes + i * size, size, latency, seed + 8 * i));
-    for (auto& place : places) place->node.top.rst = 1;
     for (std::uint32_t i = 0; i < latency + 8; ++i) clock();
     for (auto& place : places) place->node.top.rst = 0;
   }
@@ -244,7 +248,6 @@ const RingDevice* catchment_ring_device() { return &kDevice; }
 Node* node_new(std::uint8_t* bytes, std::uint64_t size, std::uint32_t latency, std::uint32_t seed) {
   auto node = std::make_unique<Node>(bytes, size, seed);
   for (auto& memory : node->memories) memory.pace = MemoryPace{latency, 0, 0, 0};
-  node->top.rst = 1;
   for (int i = 0; i < 16; ++i) node->clock(nullptr, nullptr, true, true);
   node->top.rst = 0;
   return node.release();

@@ -11,7 +11,7 @@ from catchment.rtl.mapped import MissingModelError, mapped
 from catchment.rtl.synth import Target
 
 VENDORS = os.environ.get("CATCHMENT_CELL_MODELS")
-"""The folder with the vendor's models of cells: docs/explanation/rtl.md."""
+"""The folder with the vendor's models of cells: docs/explanation/rtl-netlists.md."""
 
 
 def netlist(target: Target) -> tuple[Path, ...]:
@@ -21,4 +21,4 @@ def netlist(target: Target) -> tuple[Path, ...]:
     except MissingModelError as error:
         if VENDORS:
             raise
-        pytest.skip(f"{error}: CATCHMENT_CELL_MODELS names a folder with the vendor's (docs/explanation/rtl.md)")
+        pytest.skip(f"{error}: CATCHMENT_CELL_MODELS names a folder of the vendor's (docs/explanation/rtl-netlists.md)")
