@@ -88,6 +88,7 @@ class Frame:
     tagged_version: int
     tag_bytes: int
     key_frames: int
+    term_bits: int
     udp_port: int
     udp_ports: int
     beat_bits: int

@@ -319,6 +319,27 @@ class Controller:
         _log.info("job %s has new generations (epoch %d): %s", name, record.epoch, cause)
         self.audit.note(CONTROLLER, "renew generations", name, f"epoch {record.epoch}: {cause}")
 
+    async def give_keys(self, watch: JobWatch, terms: Mapping[int, int]) -> None:
+        """Give streams of a job, whose ranks have all come to these terms, the keys of the next ones; hold its lock.
+
+        Members learn of the keys once every switch has them.
+
+        Raises:
+            ControlPlaneError: a switch does not answer or refuses, or the keys cannot be noted; members ask again.
+        """
+        name = watch.record.group.name
+        switches = watch.record.group.switches
+        async with self._locked(switches) as clients:
+            record, failures = await asyncio.to_thread(
+                lifecycle.give_job_keys, self.store, name, self.topology, clients, terms
+            )
+        if failures:
+            self._reconnect(switches)
+            raise failures[0]
+        watch.record = record
+        _log.info("job %s has new keys (generation, term: %s)", name, terms)
+        self.audit.note(CONTROLLER, "renew keys", name, f"generation, term: {terms}")
+
     async def split(self, watch: JobWatch, call: SplitCall, choices: Mapping[str, Choice]) -> None:
         """Give a job a part for each color that its workers chose; hold its lock.
 

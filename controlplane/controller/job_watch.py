@@ -7,12 +7,16 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from catchment.controlplane.controller.key_asks import KeyAsks
 from catchment.controlplane.controller.roster import Roster
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.controller.splits import Splits
 from catchment.controlplane.deployment.records import JobRecord, MemberRecord
 from catchment.controlplane.jobs import JobGroup
 from catchment.controlplane.metrics.durations import Durations
+
+KEYS = "keys"
+"""Source of the trouble that members keep others waiting for keys, or that no key can be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class JobWatch:
         roster: its members.
         lock: held while members join or generations change.
         splits: that its workers are calling.
+        key_asks: of its members, in this epoch.
         epoch_times: how long its generations lasted until they were replaced.
     """
 
@@ -57,6 +62,7 @@ class JobWatch:
         self.roster.restore(members, now)
         self.lock = asyncio.Lock()
         self.splits = Splits()
+        self.key_asks = KeyAsks()
         self.epoch_times = Durations()
         self._epoch_began = time.monotonic()
         self.removed = False
@@ -103,6 +109,8 @@ class JobWatch:
         self._epoch_began = now
         self.roster.renew(record.epoch)
         self.splits.fail(cause)
+        self.key_asks = KeyAsks()
+        self.settle(KEYS)
 
     def trouble(self, source: str, text: str) -> None:
         """Note what is wrong with the job, until `settle` is called for the same `source`."""

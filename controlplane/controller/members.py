@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.identity import digest, matches, new_secret
-from catchment.controlplane.controller.job_watch import JobWatch
+from catchment.controlplane.controller.job_watch import KEYS, JobWatch
 from catchment.controlplane.controller.roster import Presence, Seat
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
 from catchment.controlplane.deployment.records import JobRecord
@@ -145,6 +145,40 @@ class Members:
             await self._controller.renew(watch, f"{seat.host} has used half of what its keys serve for")
             await self._store(watch)
         watch.announce()
+
+    async def come_to(self, watch: JobWatch, seat: Seat, epoch: int, terms: Sequence[tuple[int, int]]) -> None:
+        """A member's streams of ranks have come to terms: those get the next key whose members have all said so.
+
+        Nothing happens when the epoch is over. The ranks go on meanwhile, and after.
+
+        Args:
+            watch: the job.
+            seat: of the member.
+            epoch: that it works in.
+            terms: (generation, term) of each stream.
+
+        Raises:
+            ControlPlaneError: a switch is down or refuses, or the keys cannot be noted; the member asks again.
+        """
+        async with watch.lock:
+            if watch.removed or epoch != watch.record.epoch:
+                return
+            complete = watch.key_asks.note(watch.record.group, seat.host, terms)
+            try:
+                if complete:
+                    await self._controller.give_keys(watch, complete)
+            except ControlPlaneError as error:
+                watch.trouble(KEYS, str(error))
+                raise
+            else:
+                for gen, term in complete.items():
+                    watch.key_asks.forget(gen, term)
+                if watch.key_asks.trouble:
+                    watch.trouble(KEYS, watch.key_asks.trouble)
+                else:
+                    watch.settle(KEYS)
+            finally:
+                watch.announce()
 
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member reports a stall: say which members or switches are missing, and tell all members."""

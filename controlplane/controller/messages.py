@@ -15,7 +15,7 @@ _PARTS = "parts"
 
 def description(group: JobGroup, host: str) -> Any:
     """What the endpoints of a host need: `JobGroup.describe` as a message."""
-    return _description(group.describe(host))
+    return _description(group.describe(host, to_member=True))
 
 
 def _description(values: Mapping[str, Any], part: str = "") -> Any:
@@ -89,6 +89,13 @@ def notice(state: State, host: str) -> Any:
         removed=state.removed,
         cause=state.cause,
         lost=state.lost,
+        keys=[
+            pb.TermKey(gen=stream.gen, term=stream.latest[0], key=stream.latest[1])
+            for plan in state.group.plans
+            if host in plan.ports
+            for stream in plan.streams
+            if stream.term
+        ],
     )
 
 

@@ -36,6 +36,7 @@ _DEEDS = frozenset(
     {"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Split", "Leave", "GiveUp", "RenewKeys"}
 )
 _MAX_STALLS = 16
+_MAX_TERMS = 256
 _MAX_SPLITS = 256
 _MAX_WAIT_SECONDS = 600.0
 _FIRST_BEAT_SECONDS = 5.0
@@ -103,7 +104,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
 
     def note(self, method: str, request: Any, context: Any, outcome: str = "ok") -> None:
         """Put a request into the audit log: those that change something, and whatever was refused."""
-        if outcome == "ok" and method not in _DEEDS:
+        if outcome == "ok" and (method not in _DEEDS or bool(getattr(request, "terms", False))):
             return
         told = [getattr(request, name, "") for name in ("name", "job", "host", "switch")]
         subject = " ".join(text[:_MAX_TEXT] for text in told if text)
@@ -271,7 +272,11 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
     async def RenewKeys(self, request: Any, context: Any) -> Any:  # noqa: N802
         watch, seat = self._members.find(_short(request.session, "the session"))
         require_host(context, seat.host)
-        await self._members.renew_keys(watch, seat, request.epoch)
+        if request.terms:
+            terms = [(each.gen, each.term) for each in request.terms[:_MAX_TERMS]]
+            await self._members.come_to(watch, seat, request.epoch, terms)
+        else:
+            await self._members.renew_keys(watch, seat, request.epoch)
         return pb.Empty()
 
 

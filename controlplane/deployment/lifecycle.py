@@ -18,6 +18,7 @@ from catchment.controlplane.jobs import (
     JobRequest,
     SplitCall,
     deploy,
+    give_keys,
     remove,
     remove_where_possible,
     renew,
@@ -127,6 +128,36 @@ def renew_job(
         jobs.can_wait = True  # a member that is lost must be shut out at once
         jobs.put(record)
     return record, renew(old.group, record.group, topology, clients)
+
+
+def give_job_keys(
+    store: Transactions, name: str, topology: Topology, clients: Clients, terms: Mapping[int, int]
+) -> tuple[JobRecord, list[SwitchError]]:
+    """Give streams whose ranks have all come to a term the key of the next one; what it has already is written again.
+
+    Args:
+        store: where it is noted.
+        name: of the job.
+        topology: where it is.
+        clients: switch name -> client, for every switch of the job.
+        terms: generation of a stream -> the term.
+
+    Returns:
+        The job with these keys, and what went wrong on switches (they get theirs when they are restored).
+
+    Raises:
+        JobError: there is no such job, no client for one of its switches, or the keys cannot be noted: they would not
+            be known after a restart.
+    """
+    with store() as jobs:
+        old = jobs.record(name)
+        if absent := [switch for switch in old.group.switches if switch not in clients]:
+            raise JobError(f"job {name} gets no keys while {', '.join(absent)} does not answer; bring it up")
+        streams = [stream for plan in old.group.plans for stream in plan.streams]
+        new = {stream.gen: terms[stream.gen] for stream in streams if terms.get(stream.gen) == stream.term + 1}
+        record = replace(old, group=old.group.come_to(new))
+        jobs.put(record)
+    return record, give_keys(record.group, terms, topology, clients)
 
 
 def split_job(

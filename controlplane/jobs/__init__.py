@@ -2,7 +2,14 @@
 
 from catchment.controlplane.jobs import kinds  # noqa: F401  registers them
 from catchment.controlplane.jobs.allocation import Allocator, Share
-from catchment.controlplane.jobs.deploy import deploy, remove, remove_where_possible, renew, somebody_may_have_written
+from catchment.controlplane.jobs.deploy import (
+    deploy,
+    give_keys,
+    remove,
+    remove_where_possible,
+    renew,
+    somebody_may_have_written,
+)
 from catchment.controlplane.jobs.division import Choice, SplitCall
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
@@ -22,6 +29,7 @@ __all__ = [
     "StreamPlan",
     "TakenError",
     "deploy",
+    "give_keys",
     "plan_job",
     "remove",
     "remove_where_possible",

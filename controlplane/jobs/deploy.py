@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.jobs.errors import JobError, TakenError
@@ -80,6 +80,24 @@ def renew(old: Job, new: Job, topology: Topology, clients: Mapping[str, SwitchCl
                 replace(config, wanted[config.switch], clients[config.switch])
             except SwitchError as error:
                 failures.append(error)
+    return failures
+
+
+def give_keys(
+    group: JobGroup, gens: Collection[int], topology: Topology, clients: Mapping[str, SwitchClient]
+) -> list[SwitchError]:
+    """Put the keys that streams of a group have now in the place of those that their switches hold, entry by entry.
+
+    Returns:
+        What went wrong on a switch; it gets its keys when it is restored.
+    """
+    failures = []
+    for config in group.configs(topology):
+        keys = [entry for entry in config.entries if entry.table == TAGS and entry.match["gen"] in gens]
+        try:
+            clients[config.switch].modify(*keys)
+        except SwitchError as error:
+            failures.append(error)
     return failures
 
 

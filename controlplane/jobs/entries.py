@@ -65,14 +65,21 @@ def _admissions(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Br
 
 def _tags(job: JobPlan, stream: StreamPlan, branch: Branch) -> Iterator[TableEntry]:
     """The key at each port of the stream, with the worker index that its frames say: a rack's as of one worker."""
-    key = bytes.fromhex(stream.key)
-    halves = {"k0": int.from_bytes(key[:8], "little"), "k1": int.from_bytes(key[8:], "little")}
+    action, params = "keyed", _halves(stream.key)
+    if stream.odd_key:
+        odd = {f"odd_{half}": value for half, value in _halves(stream.odd_key).items()}
+        action, params = "termed", {**params, **odd, "term_bit": 1 << stream.term_bits}
     said = {port: job.workers.index(name) if name in job.workers else wid
             for wid, (port, name) in enumerate(branch.members)}  # fmt: skip
     if branch.up_port is not None:
         said[branch.up_port] = 0
     for port, wid in said.items():
-        yield TableEntry(TAGS, {"gen": stream.gen, "port": port}, "keyed", {**halves, "wid": wid})
+        yield TableEntry(TAGS, {"gen": stream.gen, "port": port}, action, {**params, "wid": wid})
+
+
+def _halves(text: str) -> dict[str, int | str]:
+    key = bytes.fromhex(text)
+    return {"k0": int.from_bytes(key[:8], "little"), "k1": int.from_bytes(key[8:], "little")}
 
 
 def _receivers(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:

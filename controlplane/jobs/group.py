@@ -105,12 +105,16 @@ class JobGroup:
         """
         return replace(self, parts={label: plan.renewed(allocator) for label, plan in self.parts.items()})
 
+    def come_to(self, terms: Mapping[int, int]) -> Self:
+        """The same jobs with another key for each stream whose generation is in `terms`."""
+        return replace(self, parts={label: plan.come_to(terms) for label, plan in self.parts.items()})
+
     def owned(self, owner: str) -> Self:
         """The same jobs, their entries marked with these words (`JobPlan.owner`)."""
         return replace(self, parts={label: replace(plan, owner=owner) for label, plan in self.parts.items()})
 
-    def describe(self, host: str) -> dict[str, Any]:
-        """What a host's endpoints need, as plain JSON values.
+    def describe(self, host: str, *, to_member: bool = False) -> dict[str, Any]:
+        """What a host's endpoints need, as plain JSON values; `to_member` as for `JobPlan.describe`.
 
         Of a job by itself as `JobPlan.describe`. Of a group: job, kind and host, and `parts`: label -> what
         `JobPlan.describe` says of the jobs that the host is in; beside that the keys of the job of all workers, where
@@ -123,12 +127,12 @@ class JobGroup:
             raise JobError(f"host {host} is not in job {self.name}; in it are: {', '.join(self.hosts)}")
         own = self.parts.get(ALONE)
         described = (
-            own.describe(host)
+            own.describe(host, to_member=to_member)
             if own is not None and host in own.ports
             else {"job": self.name, "kind": self.first.kind, "host": host}
         )
         parts = {
-            label: plan.describe(host)
+            label: plan.describe(host, to_member=to_member)
             for label, plan in self.parts.items()
             if label != ALONE and host in plan.ports
         }  # fmt: skip

@@ -18,6 +18,7 @@ class StreamKind:
         slots: vectors in flight, a power of two; as many as the job asks for when None.
         optional: only jobs that ask for it have it.
         packs: jobs that ask for packed lanes have them in this stream.
+        keys_follow: in jobs with tags its keys follow one another while it goes on; else one serves for an epoch.
     """
 
     name: str
@@ -25,6 +26,7 @@ class StreamKind:
     slots: int | None = None
     optional: bool = False
     packs: bool = False
+    keys_follow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,11 @@ class StreamPlan:
         slots: T, vectors in flight.
         shares: what it holds on each switch of the tree.
         packed: its vectors may have packed lanes: two 16-bit integers each.
-        key: under which its frames carry tags, 32 hexadecimal digits: a secret; empty without tags.
+        key: under which its frames carry tags, 32 hexadecimal digits: a secret; empty without tags. Where keys follow
+            one another, that of even terms.
+        term_bits: keys follow one another: each serves for a term of 2^term_bits numbers; 0: one serves for all.
+        term: the older of the two terms whose keys are in use.
+        odd_key: that of odd terms; empty while `key` is.
     """
 
     name: str
@@ -41,10 +45,25 @@ class StreamPlan:
     shares: tuple[Share, ...]
     packed: bool = False
     key: str = field(default="", repr=False)
+    term_bits: int = 0
+    term: int = 0
+    odd_key: str = field(default="", repr=False)
 
     def renewed(self, generation: int) -> Self:
         """The same stream with another generation, and another key if it has one."""
-        return replace(self, gen=generation, key=new_key() if self.key else "")
+        return replace(self, gen=generation, key=new_key() if self.key else "", term=0, odd_key="")
+
+    def come_to(self, term: int) -> Self:
+        """The same stream once all ranks have come to `term`: the next term's key takes the oldest one's place."""
+        if term % 2:
+            return replace(self, term=term, key=new_key(), odd_key=self.odd_key or self.key)
+        return replace(self, term=term, odd_key=new_key())
+
+    @property
+    def latest(self) -> tuple[int, str]:
+        """The newest term that there is a key for, and that key."""
+        term = self.term + 1
+        return term, (self.odd_key or self.key) if term % 2 else self.key
 
     def share(self, switch: str) -> Share:
         """What it holds on a switch of its tree."""
@@ -129,6 +148,10 @@ class JobPlan:
         """
         return replace(self, streams=tuple(s.renewed(allocator.generation()) for s in self.streams))
 
+    def come_to(self, terms: Mapping[int, int]) -> Self:
+        """The same job with another key for each stream whose generation is in `terms` (`StreamPlan.come_to`)."""
+        return replace(self, streams=tuple(s.come_to(terms[s.gen]) if s.gen in terms else s for s in self.streams))
+
     def release(self, allocator: Allocator) -> None:
         """Give back what the job holds: it is on no switch any more."""
         for stream in self.streams:
@@ -142,8 +165,8 @@ class JobPlan:
         """A stream by name."""
         return next(stream for stream in self.streams if stream.name == name)
 
-    def describe(self, host: str) -> dict[str, Any]:
-        """What a host's endpoint needs, as plain JSON values.
+    def describe(self, host: str, *, to_member: bool = False) -> dict[str, Any]:
+        """What a host's endpoint needs, as plain JSON values; `to_member`: with `term_bits`, since it can ask for keys.
 
         Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), switch_name, rail
         (where the topology has some), rate (of its NIC, in bits per second, where the topology limits it), one
@@ -167,6 +190,7 @@ class JobPlan:
                 "param_bytes": self.param_bytes,
                 **({"packed": True} if stream.packed else {}),
                 **({"key": stream.key} if stream.key else {}),
+                **({"term_bits": stream.term_bits} if stream.term_bits and to_member else {}),
             }
             for stream in self.streams
         }
@@ -239,6 +263,9 @@ class JobPlan:
                     tuple(Share(**x) for x in s["shares"]),
                     bool(s.get("packed", False)),
                     str(s.get("key", "")),
+                    int(s.get("term_bits", 0)),
+                    int(s.get("term", 0)),
+                    str(s.get("odd_key", "")),
                 )
                 for s in values["streams"]
             )

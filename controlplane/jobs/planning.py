@@ -18,6 +18,7 @@ from catchment.wire.generated.constants import (
     MAX_PARAM_BYTES,
     MAX_WORKERS,
     TAG_BYTES,
+    TERM_BITS,
     UDP_BYTES,
     Mode,
 )
@@ -91,9 +92,17 @@ def plan_job(
             group = planned[0].share(branch.switch).group if planned else None
             shares.append(allocator.share(branch.switch, wanted, group=group))
         generation = allocator.generation()
-        halves = packed and stream.packs
         planned.append(
-            StreamPlan(stream.name, generation, stream.mode, vectors, tuple(shares), halves, new_key() if tags else "")
+            StreamPlan(
+                stream.name,
+                generation,
+                stream.mode,
+                vectors,
+                tuple(shares),
+                packed and stream.packs,
+                new_key() if tags else "",
+                TERM_BITS if tags and stream.keys_follow else 0,
+            )
         )
     return JobPlan(
         name=name,

@@ -175,6 +175,17 @@ class Communicator:
         """The address that this rank is bound to."""
         return self._local
 
+    # ---- keys, where they follow one another (`Stream.term_bits`)
+
+    @property
+    def key_due(self) -> int:
+        """The term that all ranks have come to, once the key of the next one is due; 0 until then."""
+        return int(self._library.catchment_group_key_due(self._handle))
+
+    def take_key(self, term: int, key: str) -> bool:
+        """Take the key of a term, which all switches of the job have by now; False where it is not the next one's."""
+        return bool(self._library.catchment_group_take_key(self._handle, term, bytes.fromhex(key)))
+
     # ---- operations
 
     def all_reduce(

@@ -10,7 +10,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 15
+_ABI = 16
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -40,6 +40,7 @@ class Config(ctypes.Structure):
         ("key", ctypes.c_char_p),
         ("key_frames", ctypes.c_uint64),
         ("place", ctypes.c_uint32),
+        ("term_bits", ctypes.c_uint32),
     )
 
 
@@ -221,6 +222,8 @@ def library() -> ctypes.CDLL:
         ),
         "group_forked": ([handle], ctypes.c_int),
         "group_port": ([handle], ctypes.c_uint16),
+        "group_key_due": ([handle], ctypes.c_uint64),
+        "group_take_key": ([handle, ctypes.c_uint64, ctypes.c_char_p], ctypes.c_int),
         "group_start": ([handle, handle], handle),  # a Call, or the bytes of one
         "group_failure": ([handle, ctypes.POINTER(Result)], None),
         "group_get_stats": ([handle, ctypes.POINTER(Stats)], None),

@@ -86,6 +86,7 @@ def config_of(
         key=bytes.fromhex(stream.key) or None,
         key_frames=stream.key_frames,
         place=0 if place is None else place + 1,
+        term_bits=stream.term_bits if stream.key else 0,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -69,6 +69,7 @@ class Description:
                 param_bytes=s.param_bytes,
                 packed=s.packed,
                 key=s.key,
+                term_bits=s.term_bits,
             )
             for s in message.streams
         }
@@ -91,7 +92,8 @@ class Description:
             "local": list(self.local),
             "switch": list(self.switch),
             **{key: value for key, value in optional.items() if value},
-            **{name: asdict(stream) for name, stream in self.streams.items()},
+            # Whoever takes the place by these words has no membership to ask for keys with.
+            **{name: asdict(replace(stream, term_bits=0)) for name, stream in self.streams.items()},
         }
 
     def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:

@@ -17,6 +17,7 @@ from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
 from catchment.host.membership.endpoints import Endpoints
 from catchment.host.membership.errors import MembershipError
+from catchment.host.membership.keys import Keyed, Keys
 from catchment.host.transport.all_reducer import AllReducer
 from catchment.host.transport.endpoint import Endpoint
 from catchment.wire.generated import controller_pb2 as pb
@@ -45,6 +46,8 @@ class Membership:
     lost, or came back), the endpoint is closed: what is pending on it fails, `superseded` is true, and `endpoint` makes
     the next one (`reducer` in a job of kind slots). Whoever trains then goes back to the last state that all have. An
     endpoint that has used half of what its keys serve for (`Stream.key_frames`) makes the member ask for such a change.
+    Communicators get keys that follow one another (`Stream.term_bits`) and go on meanwhile; those that `take` does not
+    make are told of by `follow`.
     """
 
     def __init__(self, channel: Any, reply: Any) -> None:
@@ -55,6 +58,7 @@ class Membership:
         self._description = Description.of(reply.description, reply.epoch)
         self._working = 0
         self._asked = 0
+        self._keys = Keys()
         self._splits: Counter[tuple[int, ...]] = Counter()
         self._complete = False
         self._trouble = ""
@@ -220,8 +224,15 @@ class Membership:
                 self._part.close(0.0)
             self._part = made = make(self._description)
             self._working = self._description.epoch
+        part: object = made
+        if isinstance(part, Keyed):
+            self._keys.follow(part)
         self._beat_now.set()
         return made
+
+    def follow(self, rank: Keyed) -> None:
+        """Ask for the keys of a communicator of this job, or of a part of it, for as long as it lives."""
+        self._keys.follow(rank)
 
     def split(
         self, color: int | None, key: int = 0, *, among: Iterable[int] = (), timeout: float = 10.0
@@ -345,6 +356,7 @@ class Membership:
             self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
             part = self._part
             self._news.notify_all()
+        self._keys.take(notice.keys)
         if changed and part is not None and self._working != notice.epoch:
             self._give_up(part)
 
@@ -360,6 +372,7 @@ class Membership:
     def _watch(self) -> None:
         while not self._stop.wait(_STALL_CHECK_SECONDS):
             epoch, part = self._working, self._part  # in this order: a part is never of an epoch before the one read
+            self._ask_for_keys(epoch)
             if not isinstance(part, Endpoint | Endpoints | AllReducer) or epoch != self._description.epoch:
                 continue
             with contextlib.suppress(grpc.RpcError, EndpointError):
@@ -374,3 +387,14 @@ class Membership:
                 if stalls:
                     request = pb.ReportRequest(session=self._session, stalls=stalls)
                     self._stub.Report(request, timeout=_CALL_SECONDS)
+
+    def _ask_for_keys(self, epoch: int) -> None:
+        if epoch != self._description.epoch or not (due := self._keys.due()):
+            return
+        terms = [pb.Term(gen=gen, term=term) for gen, term in due]
+        request = pb.RenewKeysRequest(session=self._session, epoch=epoch, terms=terms)
+        try:
+            self._stub.RenewKeys(request, timeout=_CALL_SECONDS)
+            self._keys.asked()
+        except grpc.RpcError as error:
+            self._keys.refused(f"{error.code().name}: {error.details()}")

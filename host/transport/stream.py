@@ -6,7 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from catchment.host.errors import EndpointError
-from catchment.wire.generated.constants import DEFAULT_LANES, KEY_FRAMES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
+from catchment.wire.generated.constants import (
+    DEFAULT_LANES,
+    KEY_FRAMES,
+    MAX_PARAM_BYTES,
+    MAX_WORKERS,
+    SUPPORTED_LANES,
+    TERM_BITS,
+)
 
 _MAX_SLOTS = 1 << 20
 
@@ -30,6 +37,8 @@ class Stream:
         key_frames: sequence numbers that the key serves for. What would take more is refused (kind ``spent``): a frame
             that somebody has recorded compares as older than all that come up to there. A member under a controller
             asks for new keys when half of them are used.
+        term_bits: of a stream of ranks under a controller: keys follow one another while it goes on, each serves for a
+            term of 2^term_bits numbers, and `key` for the first two. 0: no other comes.
 
     Raises:
         EndpointError: kind ``argument``, for a value outside its range.
@@ -44,6 +53,7 @@ class Stream:
     packed: bool = False
     key: str = field(default="", repr=False)
     key_frames: int = KEY_FRAMES
+    term_bits: int = 0
 
     def __post_init__(self) -> None:
         _check("gen", self.gen, 1, 0xFFFF)
@@ -51,6 +61,13 @@ class Stream:
         _check("slots", self.slots, 1, _MAX_SLOTS)
         _check("base_seq", self.base_seq, 0, 0xFFFF_FFFF)
         _check("key_frames", self.key_frames, 1, KEY_FRAMES)
+        _check("term_bits", self.term_bits, 0, TERM_BITS)
+        if self.term_bits and (self.base_seq or not self.key or 16 * self.slots > 1 << self.term_bits):
+            raise EndpointError(
+                f"Stream.term_bits is {self.term_bits} with {self.slots} slots and base_seq {self.base_seq}",
+                kind="argument",
+                hint="give a key, base_seq 0 and at most a sixteenth of a term in slots; or no term_bits",
+            )
         _check("param_bytes", self.param_bytes, 1, MAX_PARAM_BYTES)
         if not isinstance(self.packed, bool):
             raise EndpointError(f"Stream.packed is {self.packed!r}", kind="argument", hint="give True or False")

@@ -2,8 +2,8 @@
 #ifndef CATCHMENT_TAGS_P4
 #define CATCHMENT_TAGS_P4
 
-// The tag of a frame under the key of its stream: over our header, two bytes of zero, and the vector.
-control Tag(in headers_t hdr, in bit<64> k0, in bit<64> k1, out bit<64> tag) {
+// The tag of a frame under the key of its stream and its term: over our header, two bytes of zero, and the vector.
+control Tag(in headers_t hdr, in metadata_t meta, out bit<64> tag) {
     SipBegin() begin;
     SipWord() first;
     SipWord() second;
@@ -19,6 +19,17 @@ control Tag(in headers_t hdr, in bit<64> k0, in bit<64> k1, out bit<64> tag) {
         bit<8> wid = hdr.catchment.wid;
         if (hdr.catchment.type == PacketType.FA) {
             wid = 0;
+        }
+        // A word without a vector is of the term that its acknowledgement is in.
+        seq_t number = hdr.catchment.seq;
+        if (hdr.catchment.type == PacketType.HB || hdr.catchment.type == PacketType.MH) {
+            number = hdr.catchment.ack;
+        }
+        bit<64> k0 = meta.k0;
+        bit<64> k1 = meta.k1;
+        if ((number & meta.term_bit) != 0) {
+            k0 = meta.odd_k0;
+            k1 = meta.odd_k1;
         }
         begin.apply(k0, k1, s);
         first.apply(CATCHMENT_TAGGED_VERSION ++ (bit<4>)hdr.catchment.type ++ hdr.catchment.flags ++ hdr.catchment.gen
@@ -47,6 +58,22 @@ control CheckTag(in headers_t hdr, inout metadata_t meta, in port_t port) {
                  @brief("the worker index that the frames must say: the member's own; 0 of a root") bit<8> wid) {
         meta.k0 = k0;
         meta.k1 = k1;
+        meta.term_bit = 0;
+        has_key = 1;
+        sent_wid = wid;
+    }
+    @brief("frames from this port carry tags under one of two keys, by the term of their number")
+    action termed(@brief("first half of the key of even terms, as in `keyed`") bit<64> k0,
+                  @brief("second half") bit<64> k1,
+                  @brief("first half of the key of odd terms") bit<64> odd_k0,
+                  @brief("second half") bit<64> odd_k1,
+                  @brief("the bit of a number that is 1 in odd terms") seq_t term_bit,
+                  @brief("as in `keyed`") bit<8> wid) {
+        meta.k0 = k0;
+        meta.k1 = k1;
+        meta.odd_k0 = odd_k0;
+        meta.odd_k1 = odd_k1;
+        meta.term_bit = term_bit;
         has_key = 1;
         sent_wid = wid;
     }
@@ -56,7 +83,7 @@ control CheckTag(in headers_t hdr, inout metadata_t meta, in port_t port) {
             hdr.catchment.gen : exact @name("gen") @brief("generation of the stream");
             port : exact @name("port") @brief("port that the frame came in at");
         }
-        actions = { keyed; NoAction; }
+        actions = { keyed; termed; NoAction; }
         const default_action = NoAction();
         size = 4096;
     }
@@ -67,7 +94,7 @@ control CheckTag(in headers_t hdr, inout metadata_t meta, in port_t port) {
                 meta.drop = DropReason.BAD_TAG;
             } else if (hdr.tag.isValid()) {
                 bit<64> right;
-                tag.apply(hdr, meta.k0, meta.k1, right);
+                tag.apply(hdr, meta, right);
                 if (hdr.tag.tag != right || (meta.job.from_root == 0 && hdr.catchment.wid != sent_wid)) {
                     meta.drop = DropReason.BAD_TAG;
                 }
@@ -85,7 +112,7 @@ control WriteTag(inout headers_t hdr, in metadata_t meta) {
     apply {
         if (hdr.tag.isValid() && meta.route == Route.JOB) {
             bit<64> right;
-            tag.apply(hdr, meta.k0, meta.k1, right);
+            tag.apply(hdr, meta, right);
             hdr.tag.tag = right;
         }
     }

@@ -114,6 +114,9 @@ struct metadata_t {
 #ifdef TAGS
     bit<64> k0;              // the key of the stream, where it has one
     bit<64> k1;
+    bit<64> odd_k0;          // of the numbers with a 1 in term_bit; as k0 and k1 unless the key has been renewed
+    bit<64> odd_k1;
+    seq_t term_bit;          // that tells terms apart; 0: one key for all numbers
 #endif
 }
 

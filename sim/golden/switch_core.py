@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore, newer
-from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
+from catchment.sim.golden.switch_tables import Fault, Root, Tables, TagKey, Worker
 from catchment.sim.golden.tags import opened, tagged
 from catchment.wire.generated.constants import (
     DEFAULT_LANES,
@@ -76,7 +76,7 @@ class SwitchCore(ABC):
         self.job_rows = jobs
         self.dice = dice or _never
         self.has_tags = tags
-        self._sign: bytes | None = None  # the key for what leaves because of the frame that is looked at
+        self._sign: TagKey | None = None  # the keys for what leaves because of the frame that is looked at
         self.tables = Tables()
         self.drops: Counter[DropReason] = Counter()
         self.refused: Counter[tuple[int, DropReason]] = Counter()
@@ -203,9 +203,9 @@ class SwitchCore(ABC):
             return frame
         if isinstance(row, Worker) and header.wid != said.wid:
             raise Drop(DropReason.BAD_TAG)
-        if opened(said.key, frame[HEADER_OFFSET:]) is None:
+        if opened(said.of(header), frame[HEADER_OFFSET:]) is None:
             raise Drop(DropReason.BAD_TAG)
-        self._sign = said.key
+        self._sign = said
         return frame[:-TAG_BYTES]
 
     def _is_inside(self, row: Worker, header: Header) -> bool:
@@ -265,7 +265,7 @@ class SwitchCore(ABC):
         header = Header.unpack(frame, HEADER_OFFSET)
         gen = header.gen
         if self._sign is not None:
-            frame = frame[:HEADER_OFFSET] + tagged(self._sign, header, frame[frames.PAYLOAD_OFFSET :])
+            frame = frame[:HEADER_OFFSET] + tagged(self._sign.of(header), header, frame[frames.PAYLOAD_OFFSET :])
         out: Output = []
         for port in ports:
             receiver = self.tables.receivers.get((gen, port))

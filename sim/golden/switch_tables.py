@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from catchment.wire.generated.constants import UDP_PORT, Mode
+from catchment.sim.golden.tags import term_number
+from catchment.wire.generated.constants import UDP_PORT, Header, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,19 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class TagKey:
-    """The 16 bytes under which a stream's frames from a port have tags, and the worker index that they say."""
+    """The 16 bytes under which a stream's frames from a port have tags, and the worker index that they say.
+
+    `odd`: of the frames whose number has a 1 in `term_bit`; 0: there is one key for all.
+    """
 
     key: bytes
     wid: int
+    odd: bytes = b""
+    term_bit: int = 0
+
+    def of(self, header: Header) -> bytes:
+        """The key of a frame."""
+        return self.odd if term_number(header) & self.term_bit else self.key
 
 
 @dataclass(slots=True)

@@ -57,6 +57,11 @@ def halves(key: bytes) -> tuple[int, int]:
     return int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
 
 
+def term_number(header: Header) -> int:
+    """The number whose term says which key of its stream a frame has: a word without a vector has its own in ack."""
+    return header.ack if header.type in (PacketType.HB, PacketType.MH) else header.seq
+
+
 def tag_of(key: bytes, header: Header, payload: bytes) -> int:
     """The tag of a frame: 64 bits over the header and two zero bytes, then the payload, filled up to whole words.
 

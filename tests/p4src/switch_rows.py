@@ -29,9 +29,7 @@ def rows(tables: Tables) -> Iterator[Row]:
         yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
     for gen in tables.packed:
         yield Row("packed", "halves", {"gen": gen})
-    for (gen, port), said in tables.tags.items():
-        k0, k1 = halves(said.key)
-        yield Row("tags", "keyed", {"gen": gen, "port": port}, {"k0": k0, "k1": k1, "wid": said.wid})
+    yield from _keys(tables)
     for ip, mac in tables.own_addresses.items():
         yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
     for port, host in tables.bindings.items():
@@ -54,3 +52,13 @@ def _fault(table: str, fault: Fault) -> Row:
     if fault.type_mask:
         match["type"] = (fault.type, fault.type_mask)
     return Row(table, "maybe_drop", match, {"threshold": fault.threshold}, fault.priority)
+
+
+def _keys(tables: Tables) -> Iterator[Row]:
+    for (gen, port), said in tables.tags.items():
+        k0, k1 = halves(said.key)
+        params = {"k0": k0, "k1": k1, "wid": said.wid}
+        if said.term_bit:
+            odd_k0, odd_k1 = halves(said.odd)
+            params |= {"odd_k0": odd_k0, "odd_k1": odd_k1, "term_bit": said.term_bit}
+        yield Row("tags", "termed" if said.term_bit else "keyed", {"gen": gen, "port": port}, params)

@@ -18,6 +18,7 @@ FILES = (
     "!controlplane/test_attacks_*.py", "!controlplane/test_job_store.py",
     "!controlplane/test_key_renewal.py", "!controlplane/test_live_store.py",
     "!controlplane/test_metrics*.py", "!controlplane/test_networks.py", "!controlplane/test_sums_under_faults.py",
+    "!controlplane/test_term_keys*.py",
     "host/collectives/test_rail_split.py", "host/collectives/test_ring_links.py",
     "host/collectives/test_silence_timer.py",
     "host/glm/*", "!host/glm/test_glm_weights.py", "host/optimizer/*", "!host/optimizer/test_crashes.py",

@@ -71,6 +71,7 @@ def emit(frame: Frame) -> str:
         ("std::uint8_t", "kTaggedVersion", frame.tagged_version),
         ("std::size_t", "kTagBytes", frame.tag_bytes),
         ("std::uint64_t", "kKeyFrames", frame.key_frames),
+        ("std::uint32_t", "kTermBits", frame.term_bits),
         ("std::uint16_t", "kUdpPort", frame.udp_port),
         ("std::size_t", "kHeaderBytes", frame.header_bytes),
         ("std::size_t", "kEthernetBytes", frame.encapsulation.ethernet),

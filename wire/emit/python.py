@@ -48,6 +48,7 @@ def emit(frame: Frame) -> str:
         "TAGGED_VERSION": frame.tagged_version,
         "TAG_BYTES": frame.tag_bytes,
         "KEY_FRAMES": frame.key_frames,
+        "TERM_BITS": frame.term_bits,
         "UDP_PORT": frame.udp_port,
         "UDP_PORTS": frame.udp_ports,
         "HEADER_BYTES": frame.header_bytes,

@@ -197,8 +197,9 @@ class ControllerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RenewKeys(self, request, context):
-        """The keys of the member's job will soon have served for all frames that they may: the job gets new generations with
-        new keys, unless it has them since the member asked.
+        """The keys of the member's job will soon have served for all frames that they may. Streams of ranks get the key of
+        their next term, once all members have asked for it; other jobs new generations with new keys, unless they have
+        them since the member asked.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

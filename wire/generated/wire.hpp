@@ -12,6 +12,7 @@ inline constexpr std::uint8_t kVersion = 1;
 inline constexpr std::uint8_t kTaggedVersion = 2;
 inline constexpr std::size_t kTagBytes = 8;
 inline constexpr std::uint64_t kKeyFrames = 2143289344;
+inline constexpr std::uint32_t kTermBits = 30;
 inline constexpr std::uint16_t kUdpPort = 51836;
 inline constexpr std::size_t kHeaderBytes = 22;
 inline constexpr std::size_t kEthernetBytes = 14;

@@ -11,7 +11,7 @@ ALLREDUCE = register(
         summary="every worker gets the sum of all",
         program="luwu.p4",
         streams=(
-            StreamKind("sums", Mode.ALLREDUCE, packs=True),
+            StreamKind("sums", Mode.ALLREDUCE, packs=True, keys_follow=True),
             StreamKind("control", Mode.ALLREDUCE, slots=CONTROL_SLOTS, optional=True),
         ),
         role="peer",

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "asked_call.hpp"
 #include "handles.hpp"
@@ -47,6 +48,18 @@ catchment_group* catchment_group_open(const catchment_group_config* config, char
 int catchment_group_forked(const catchment_group* group) { return group->guard.in_child() ? 1 : 0; }
 
 std::uint16_t catchment_group_port(const catchment_group* group) { return group->port; }
+
+std::uint64_t catchment_group_key_due(catchment_group* group) {
+  if (group->guard.in_child()) return 0;
+  return group->rails->rails().front().group->key_due();
+}
+
+int catchment_group_take_key(catchment_group* group, std::uint64_t term, const std::uint8_t* key) {
+  if (group->guard.in_child()) return 0;
+  const TagKey halves =
+      tag_key(std::span<const std::uint8_t, CATCHMENT_KEY_BYTES>(key, CATCHMENT_KEY_BYTES));
+  return group->rails->rails().front().group->take_key(term, halves) ? 1 : 0;
+}
 
 catchment_work* catchment_group_start(catchment_group* group, const catchment_call* call) {
   auto work = std::make_unique<catchment_work>();

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 15
+#define CATCHMENT_COLLECTIVES_ABI 16
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -98,6 +98,8 @@ typedef struct catchment_group_config {
   const uint8_t* key; /* CATCHMENT_KEY_BYTES, under which frames carry tags; NULL: they have none */
   uint64_t key_frames; /* vectors that the key serves for; 0: as many as it may */
   uint32_t place; /* 1 + the worker index that frames say, where that is not the rank; 0: it is */
+  uint32_t term_bits; /* keys follow one another: each serves for 2^term_bits vectors, and `key` for
+                         the first two such terms; 0: `key` serves for key_frames, and no other comes */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */
@@ -263,6 +265,13 @@ CATCHMENT_COLLECTIVES_PUBLIC uint64_t catchment_rails_split(
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_group_forked(const catchment_group* group);
 /* The UDP port that a group, or its first rail, is bound to. */
 CATCHMENT_COLLECTIVES_PUBLIC uint16_t catchment_group_port(const catchment_group* group);
+/* The term that all ranks of a group with term_bits have come to, once its older key is not needed
+ * any more and the key of the term behind that one is due; 0 until then. */
+CATCHMENT_COLLECTIVES_PUBLIC uint64_t catchment_group_key_due(catchment_group* group);
+/* The key, of CATCHMENT_KEY_BYTES, of a term, in place of that of the term two before it: once all
+ * switches of the job have it.  0 where it is not the one that comes next, which changes nothing. */
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_group_take_key(catchment_group* group, uint64_t term,
+                                                          const uint8_t* key);
 /* Queues an operation and sends what can be sent.  Never NULL: one that cannot be is done and
  * failed.  Free it with catchment_work_free(), at any time. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_work* catchment_group_start(catchment_group* group,

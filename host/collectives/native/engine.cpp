@@ -114,6 +114,21 @@ std::unique_ptr<Port> Engine::reroute(std::unique_ptr<Port> port, std::uint16_t 
   return port;
 }
 
+std::uint64_t Engine::key_due() const {
+  if (!keys_follow() || failure_) return 0;
+  return config_.keys->due(schedule_.position() - distance(window_.acked(), window_.next()));
+}
+
+bool Engine::take_key(std::uint64_t term, const TagKey& key) {
+  return keys_follow() && config_.keys->take(term, key);
+}
+
+bool Engine::is_spent() const {
+  const std::uint64_t next = schedule_.position();
+  if (keys_follow()) return next >= config_.keys->end();
+  return !config_.stream.serves(next + 1);
+}
+
 Scale Engine::scale_of_vector(const Operation& operation, std::uint32_t index) const {
   if (operation.scales.empty()) return {operation.call.signature.exponent, false};
   return operation.scales[index % operation.scales.size()];

@@ -27,12 +27,14 @@
 #include "silence_timer.hpp"
 #include "stats.hpp"
 #include "stream_config.hpp"
+#include "term_keys.hpp"
 #include "vector_needs.hpp"
 
 namespace catchment::host {
 
 struct EngineConfig {
   StreamConfig stream;
+  std::shared_ptr<TermKeys> keys = nullptr;  // of its frames' tags, which a port below it gives
   std::uint32_t rank = 0;
   std::uint32_t place = 0;  // worker index that frames say: on a shared host, the host's own
   std::string peer;         // the switch, for messages
@@ -69,6 +71,10 @@ class Engine {
   // adds it up, the sum is the same.
   std::unique_ptr<Port> reroute(std::unique_ptr<Port> port, std::uint16_t gen, Nanos now);
 
+  // The term that all ranks have come to, where the key behind it is due (TermKeys::due); else 0.
+  std::uint64_t key_due() const;
+  // The key of a term, for this and all that comes: false where it is not the next one.
+  bool take_key(std::uint64_t term, const TagKey& key);
   // Whether there are operations that are not done.
   bool busy() const { return !pending_.empty(); }
   // Whether everything that this rank has sent has arrived at all ranks.
@@ -165,8 +171,10 @@ class Engine {
   // The job acknowledges what this rank has never received, and nothing else.
   bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;
+  // Whether keys follow one another, as somebody asks for them.
+  bool keys_follow() const { return config_.keys != nullptr && config_.keys->follow(); }
   // The key serves for no vector more: here as on all ranks, once they have all sums before it.
-  bool is_spent() const { return !config_.stream.serves(schedule_.position() + 1); }
+  bool is_spent() const;
   CollectiveFailure spent() const;
   std::string question() const;
   // How the switch has been away for longer than it may, if it has.

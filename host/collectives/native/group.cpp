@@ -19,9 +19,10 @@ constexpr Nanos kFarewellEvery = 5 * kMillisecond;
 }  // namespace
 
 std::unique_ptr<Port> tagged(std::unique_ptr<Port> port, std::uint16_t gen,
-                             const std::optional<TagKey>& key, std::uint32_t lanes) {
-  if (!key) return port;
-  return with_tags(std::move(port), {{gen, *key}}, longest_frame(lanes));
+                             std::shared_ptr<const TermKeys> keys, std::uint32_t lanes) {
+  if (!keys) return port;
+  return with_tags(std::move(port), std::vector{StreamKeys{gen, std::move(keys)}},
+                   longest_frame(lanes));
 }
 
 Group::Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin)
@@ -44,7 +45,7 @@ Group::Group(EngineConfig config, const std::string& path, const UdpAddress& loc
     }
     auto share = std::make_unique<ShmShare>(hub.attachment(), gen, local, peer);
     ShmShare* const kept = share.get();
-    auto port = tagged(std::move(share), gen, config.stream.key, config.stream.lanes);
+    auto port = tagged(std::move(share), gen, config.keys, config.stream.lanes);
     engine_ = std::make_unique<Engine>(std::move(config), std::move(port));
     hub.add(*engine_, kept);
   });
@@ -113,6 +114,20 @@ Nanos Group::away_for() {
   return with_turn([&](Hub&) { return engine_->away_for(monotonic_now()); });
 }
 
+std::uint64_t Group::key_due() {
+  return with_turn([&](Hub&) { return engine_->key_due(); });
+}
+
+bool Group::take_key(std::uint64_t term, const TagKey& key) {
+  bool taken = false;
+  const std::shared_ptr<Hub> at = with_turn([&](Hub& hub) {
+    taken = engine_->take_key(term, key);
+    return hub.shared_from_this();
+  });
+  at->wake();  // what has waited for the key may go
+  return taken;
+}
+
 void Group::fail(const CollectiveFailure& failure) {
   with_turn([&](Hub&) { engine_->fail(failure, monotonic_now()); });
 }
@@ -151,7 +166,7 @@ bool Group::move(Way& from, Way& to) {
       if (&next != left.get()) leaving.emplace(*left);
       auto share = std::make_unique<ShmShare>(next.attachment(), to.gen, to.local, to.peer);
       ShmShare* const kept = share.get();
-      auto port = tagged(std::move(share), to.gen, to.key, engine_->layout().lanes);
+      auto port = tagged(std::move(share), to.gen, to.keys, engine_->layout().lanes);
       before = change(next, std::move(port), kept, to.gen);
       if (!from.path.empty()) before.reset();  // while nobody turns the attachment that it is of
     };

@@ -8,25 +8,26 @@
 
 #include "engine.hpp"
 #include "hub.hpp"
+#include "term_keys.hpp"
 #include "udp_address.hpp"
 
 namespace catchment::host {
 
-// A switch that knows a stream, as generation `gen` with tags under `key`, and how to reach it: by
+// A switch that knows a stream, as generation `gen` with tags under `keys`, and how to reach it: by
 // the shared-memory port at `path`, or, where that is empty, by `port`, which is here while it is
 // not in use and sees to the tags itself.
 struct Way {
   std::uint16_t gen = 0;
-  std::optional<TagKey> key;
+  std::shared_ptr<const TermKeys> keys;
   std::string path;
   UdpAddress local;
   UdpAddress peer;
   std::unique_ptr<Port> port;
 };
 
-// `port` with tags under `key`, if there is one, for the frames of a stream.
+// `port` with tags under `keys`, if there are any, for the frames of a stream.
 std::unique_ptr<Port> tagged(std::unique_ptr<Port> port, std::uint16_t gen,
-                             const std::optional<TagKey>& key, std::uint32_t lanes);
+                             std::shared_ptr<const TermKeys> keys, std::uint32_t lanes);
 
 class Group {
  public:
@@ -64,6 +65,9 @@ class Group {
   // The switch is known to be gone; for how long it has answered nothing.
   bool absent();
   Nanos away_for();
+  // As Engine::key_due and Engine::take_key.
+  std::uint64_t key_due();
+  bool take_key(std::uint64_t term, const TagKey& key);
   // Fails what is pending and everything that comes.
   void fail(const CollectiveFailure& failure);
   // Fails what is pending, serves the others until everything has arrived, at most for `linger`.

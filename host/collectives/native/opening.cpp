@@ -31,6 +31,11 @@ std::optional<TagKey> key_of(const catchment_group_config& config) {
       std::span<const std::uint8_t, CATCHMENT_KEY_BYTES>(config.key, CATCHMENT_KEY_BYTES));
 }
 
+std::shared_ptr<TermKeys> keys_of(const catchment_group_config& config) {
+  const std::optional<TagKey> key = key_of(config);
+  return key ? std::make_shared<TermKeys>(*key, config.term_bits) : nullptr;
+}
+
 EngineConfig engine_of(const catchment_group_config& config) {
   EngineConfig engine;
   const UdpAddress peer = peer_of(config);
@@ -44,6 +49,7 @@ EngineConfig engine_of(const catchment_group_config& config) {
                    .packed = config.packed != 0,
                    .key = key_of(config)};
   if (config.key_frames != 0) engine.stream.key_frames = config.key_frames;
+  engine.keys = keys_of(config);
   engine.rank = config.rank;
   engine.place = config.place == 0 ? config.rank : config.place - 1;
   engine.peer = "at " + (config.shm_path != nullptr ? std::string(config.shm_path)
@@ -73,7 +79,7 @@ std::pair<std::unique_ptr<Port>, std::uint16_t> own_port(const catchment_group_c
     auto port =
         std::make_unique<UdpPort>(local_of(config), peer_of(config), longest, engine.stream.window);
     const std::uint16_t bound = port->local().port;
-    return {tagged(std::move(port), engine.stream.gen, engine.stream.key, config.lanes), bound};
+    return {tagged(std::move(port), engine.stream.gen, engine.keys, config.lanes), bound};
   }
   const auto transport =
       config.way == CATCHMENT_MPTCP_RING ? ring::Transport::kMptcp : ring::Transport::kTcp;
@@ -93,7 +99,7 @@ std::vector<Way> ways_of(const catchment_rail& rail, std::size_t count, std::siz
   for (std::size_t at = 0; at < count; ++at) {
     const catchment_group_config& config = at == own ? rail.config : rail.spares[at];
     Way way{.gen = static_cast<std::uint16_t>(config.gen),
-            .key = key_of(config),
+            .keys = keys_of(config),
             .path = config.shm_path == nullptr ? "" : config.shm_path,
             .local = local_of(config),
             .peer = peer_of(config),
@@ -174,6 +180,15 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
     }
     if (config.way != CATCHMENT_SWITCH && config.key != nullptr) {
       return std::string(rail.name) + " is a ring, where no switch checks tags";
+    }
+    if (config.term_bits != 0 && (config.term_bits < TermKeys::kLeastBits ||
+                                  config.term_bits > wire::kTermBits || config.base_seq != 0)) {
+      return "terms of 2^" + std::to_string(config.term_bits) + " numbers from " +
+             std::to_string(config.base_seq) + " on: give 8..30 bits and base_seq 0";
+    }
+    if (config.term_bits != 0 && rails.size() > 1) {
+      return "keys follow one another on rail " + std::string(rail.name) +
+             ": on several rails they do not";
     }
     if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes ||
         config.slots != first.slots || config.packed != first.packed) {

@@ -63,7 +63,8 @@ void Engine::supervise(Nanos now) {
     const Nanos timeout = operation->call.timeout != 0 ? operation->call.timeout : config_.timeout;
     const Nanos since = std::max(progressed_at_, operation->submitted);
     if (now - since < timeout) continue;
-    fail(missing(since, timeout), now);
+    const bool waits_for_key = is_spent() && consumer_.ack() == window_.next();
+    fail(waits_for_key ? spent() : missing(since, timeout), now);
     return;
   }
 }
@@ -108,6 +109,17 @@ std::optional<CollectiveFailure> Engine::deserted(Nanos now) const {
 }
 
 CollectiveFailure Engine::spent() const {
+  if (keys_follow()) {
+    return {.kind = "spent",
+            .message = "the keys of the job's frames serve for no number from " +
+                       std::to_string(config_.keys->end()) + " on, and the next one has not come",
+            .hint =
+                "the controller gives it once every member of the job has asked: is it up, and "
+                "what does `catchment job show` say? Members log what it answers",
+            .peers = 0,
+            .seq = consumer_.ack(),
+            .fatal = true};
+  }
   return {
       .kind = "spent",
       .message = "the key of the job's frames does not serve for more than " +

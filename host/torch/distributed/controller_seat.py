@@ -160,7 +160,9 @@ class PartSeat:
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        return Communicator.of_description(self._part, timeout=timeout, scaling=scaling, absent=self._absent)
+        ranks = Communicator.of_description(self._part, timeout=timeout, scaling=scaling, absent=self._absent)
+        self._member.follow(ranks)
+        return ranks
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""

@@ -9,7 +9,19 @@
 namespace catchment::host {
 namespace {
 
-constexpr std::size_t kGeneration = 2;  // offset in the header
+// Offsets in the header.
+constexpr std::size_t kType = 0;  // lower half of the byte, under the version
+constexpr std::size_t kGeneration = 2;
+constexpr std::size_t kSeq = 10;
+constexpr std::size_t kAck = 14;
+
+// The number whose term says which key a frame has.
+std::uint32_t term_number(const std::uint8_t* frame) {
+  const auto type = static_cast<wire::PacketType>(frame[kType] & 0x0f);
+  const bool word = type == wire::PacketType::kHB || type == wire::PacketType::kMH;
+  const std::uint8_t* const at = frame + (word ? kAck : kSeq);
+  return static_cast<std::uint32_t>(load16(at)) << 16 | load16(at + 2);
+}
 
 void set_version(std::uint8_t* frame, std::uint8_t version) {
   frame[0] = static_cast<std::uint8_t>(version << 4 | (frame[0] & 0x0f));
@@ -24,8 +36,8 @@ std::array<std::uint8_t, wire::kTagBytes> bytes_of(std::uint64_t tag) {
 
 }  // namespace
 
-TaggedPort::TaggedPort(std::unique_ptr<Port> port,
-                       std::vector<std::pair<std::uint16_t, TagKey>> keys, std::size_t frame_bytes)
+TaggedPort::TaggedPort(std::unique_ptr<Port> port, std::vector<StreamKeys> keys,
+                       std::size_t frame_bytes)
     : port_(std::move(port)), keys_(std::move(keys)), longest_(frame_bytes + wire::kTagBytes) {}
 
 std::size_t TaggedPort::path_bytes() const {
@@ -35,8 +47,8 @@ std::size_t TaggedPort::path_bytes() const {
 
 const TagKey* TaggedPort::key_of(const std::uint8_t* frame) const {
   const std::uint16_t gen = load16(frame + kGeneration);
-  const auto found = std::ranges::find(keys_, gen, [](const auto& entry) { return entry.first; });
-  return found == keys_.end() ? nullptr : &found->second;
+  const auto found = std::ranges::find(keys_, gen, &StreamKeys::first);
+  return found == keys_.end() ? nullptr : &found->second->of(term_number(frame));
 }
 
 void TaggedPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
@@ -81,6 +93,15 @@ std::span<const std::span<const std::uint8_t>> TaggedPort::receive() {
 
 std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port,
                                 std::vector<std::pair<std::uint16_t, TagKey>> keys,
+                                std::size_t frame_bytes) {
+  std::vector<StreamKeys> lasting;
+  for (const auto& [gen, key] : keys) {
+    lasting.emplace_back(gen, std::make_shared<const TermKeys>(key));
+  }
+  return with_tags(std::move(port), std::move(lasting), frame_bytes);
+}
+
+std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port, std::vector<StreamKeys> keys,
                                 std::size_t frame_bytes) {
   if (keys.empty()) return port;
   return std::make_unique<TaggedPort>(std::move(port), std::move(keys), frame_bytes);

@@ -9,16 +9,19 @@
 #include <utility>
 #include <vector>
 
-#include "frame_tag.hpp"
 #include "port.hpp"
+#include "term_keys.hpp"
 
 namespace catchment::host {
+
+// The keys of a generation; whoever has given them may give the next ones while no thread uses the
+// port.
+using StreamKeys = std::pair<std::uint16_t, std::shared_ptr<const TermKeys>>;
 
 class TaggedPort final : public Port {
  public:
   // keys: by generation; `frame_bytes`: the longest frame without its tag.
-  TaggedPort(std::unique_ptr<Port> port, std::vector<std::pair<std::uint16_t, TagKey>> keys,
-             std::size_t frame_bytes);
+  TaggedPort(std::unique_ptr<Port> port, std::vector<StreamKeys> keys, std::size_t frame_bytes);
 
   std::uint8_t* stage() override { return room_ = port_->stage(); }
   using Port::commit;
@@ -47,7 +50,7 @@ class TaggedPort final : public Port {
   bool is_right(const std::uint8_t* frame, std::size_t bytes) const;
 
   std::unique_ptr<Port> port_;
-  std::vector<std::pair<std::uint16_t, TagKey>> keys_;
+  std::vector<StreamKeys> keys_;
   std::size_t longest_;
   std::uint8_t* room_ = nullptr;
   std::vector<std::uint8_t> copies_;
@@ -58,6 +61,8 @@ class TaggedPort final : public Port {
 // `port` itself where there are no keys; otherwise it needs room for a tag behind each frame.
 std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port,
                                 std::vector<std::pair<std::uint16_t, TagKey>> keys,
+                                std::size_t frame_bytes);
+std::unique_ptr<Port> with_tags(std::unique_ptr<Port> port, std::vector<StreamKeys> keys,
                                 std::size_t frame_bytes);
 
 }  // namespace catchment::host
