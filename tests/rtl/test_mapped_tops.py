@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import test_rtl_nic
 from netlists import netlist
 from test_rtl_sync_node import check_ring
 
-from catchment.rtl.harness import sync_ring
+from catchment.rtl.harness import sync_ring, verilated_nic
 from catchment.rtl.harness.library import RtlLibrary, load
 from catchment.rtl.synth import Target
 
@@ -17,17 +19,29 @@ from catchment.rtl.synth import Target
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
-def load_cells(top: str, bench: Path, parameters: Mapping[str, int]) -> RtlLibrary:
-    """What synthesis makes of a top, in its harness."""
-    return load(top, bench, instead=netlist(Target("", top, dict(parameters))))
+@pytest.fixture(autouse=True)
+def _of_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Harnesses load what synthesis makes of their tops."""
+
+    def load_cells(top: str, bench: Path, parameters: Mapping[str, int], *, waves: bool = False) -> RtlLibrary:
+        return load(top, bench, parameters, waves=waves, instead=netlist(Target("", top, dict(parameters))))
+
+    kept = (verilated_nic._library, sync_ring.library)
+    for harness in (verilated_nic, sync_ring):
+        monkeypatch.setattr(harness, "load", load_cells)
+    for library in kept:
+        library.cache_clear()
+    yield
+    for library in kept:
+        library.cache_clear()
 
 
-def test_rings_of_sync_nodes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rings_of_sync_nodes(seed: int) -> None:
     """Two and three nodes of cells alone, the three over links and memories that do everything that they may."""
-    monkeypatch.setattr(sync_ring, "load", load_cells)
-    sync_ring.library.cache_clear()
-    try:
-        for devices in (2, 3):
-            check_ring(devices, seed, faults=devices == 3)
-    finally:
-        sync_ring.library.cache_clear()
+    for devices in (2, 3):
+        check_ring(devices, seed, faults=devices == 3)
+
+
+def test_worker_nics_in_an_all_reduce(rng: random.Random) -> None:
+    """Three WorkerNICs of cells alone around the switch's model, with frames lost, doubled and overtaken."""
+    test_rtl_nic.test_all_reduce_gives_everyone_the_sum(rng)
