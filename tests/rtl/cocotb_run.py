@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,10 +26,12 @@ def run_cocotb(
     parameters: Mapping[str, object] = {},
     optimize: int = 0,
     folder: Path = HERE,
+    instead: Sequence[Path] = (),
 ) -> int:
     """How many tests of `module`, a file of `folder`, ran on `top`, which may stand there as well; all have passed.
 
-    `optimize` is the compiler's level for the model: short runs want none.
+    `optimize` is the compiler's level for the model: short runs want none. The files of `instead` take the place of
+    what `top` is made of.
 
     Raises:
         RtlError: it cannot be built.
@@ -40,11 +42,11 @@ def run_cocotb(
     # Verilator's own run-time is compiled once, not per module.
     if shutil.which("ccache"):
         monkeypatch.setenv("OBJCACHE", "ccache")
-    build = BUILD / f"cocotb-{top}"
+    build = BUILD / f"cocotb-{top}{'-cells' if instead else ''}"
     runner = get_runner("verilator")
     try:
         runner.build(
-            sources=[LINT_RULES, *closure(top, extra=(folder,))],
+            sources=[LINT_RULES, *(instead or closure(top, extra=(folder,)))],
             includes=INCLUDES,
             hdl_toplevel=top,
             parameters=parameters,

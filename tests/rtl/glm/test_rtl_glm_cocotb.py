@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from cocotb_run import run_cocotb
+from netlists import netlist
+
+from catchment.rtl.synth import Target
 
 HERE = Path(__file__).parent
 
@@ -26,4 +29,21 @@ def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatc
 def test_rounds_among_forged_frames(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb(
         "round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters={"SLOTS": 16}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_rounds_of_cells_among_forged_frames(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same, over what synthesis makes of it."""
+    slots = {"SLOTS": 16}
+    files = netlist(Target("", "round_client", slots))
+    run_cocotb(
+        "round_client",
+        "cocotb_rounds",
+        seed=seed,
+        monkeypatch=monkeypatch,
+        folder=HERE,
+        parameters=slots,
+        instead=files,
     )
