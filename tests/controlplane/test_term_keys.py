@@ -158,11 +158,11 @@ def test_a_controller_that_comes_back_in_time_is_asked_again(seed: int) -> None:
 
         def rank(number: int, host: str) -> None:
             with live.join(host) as member:
-                ranks = live.communicator(member)
+                ranks = live.communicator(member, timeout=30.0)
                 member.wait_complete(WAIT)
                 gone.wait(live.controller.stop)
                 work = [ranks.all_reduce(np.full(ELEMENTS, number + 1, np.int32)) for _ in range(2 * TERM)]
-                until(lambda: ranks.key_due == 1 and ranks.stats()["in_flight"] == 0, "the keys are spent")
+                until(lambda: ranks.key_due == 1 and ranks.stats()["in_flight"] == 0, "the keys are spent", 30.0)
                 assert not work[-1].done()
                 back.wait(live.controller.start)
                 for one in work:
