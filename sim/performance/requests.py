@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.host.collectives.rail_split import RailPolicy
+from catchment.sim.performance import side_by_side
 from catchment.sim.performance.cluster import Cluster, Rail
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.collectives import COLLECTIVES, RINGS
@@ -197,12 +197,7 @@ def run_all(
         raise PerformanceError("a timeline is of one run in frame mode: no --sweep, and --mode frame")
     if len(requests) == 1:
         return [(requests[0], requests[0].run(lambda done, of: progress(done / of), timeline))]
-    outcomes = []
-    with ProcessPoolExecutor(min(processes, len(requests))) as pool:
-        for outcome in pool.map(_run, requests):
-            outcomes.append(outcome)
-            progress(len(outcomes) / len(requests))
-    return list(zip(requests, outcomes, strict=True))
+    return list(zip(requests, side_by_side.each(_run, requests, processes, progress), strict=True))
 
 
 def _run(request: Request) -> Outcome:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from catchment.sim.performance import side_by_side
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
@@ -191,12 +191,7 @@ def run_steps(
     """Run them, several in so many processes; `progress` is told the share that is done."""
     if len(requests) == 1:
         return [(requests[0], requests[0].run(lambda done, of: progress(done / of))[0])]
-    outcomes = []
-    with ProcessPoolExecutor(min(processes, len(requests))) as pool:
-        for outcome in pool.map(_outcome, requests):
-            outcomes.append(outcome)
-            progress(len(outcomes) / len(requests))
-    return list(zip(requests, outcomes, strict=True))
+    return list(zip(requests, side_by_side.each(_outcome, requests, processes, progress), strict=True))
 
 
 def _outcome(request: StepRequest) -> StepOutcome:

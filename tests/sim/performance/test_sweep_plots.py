@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.sim.performance.side_by_side import each
 from catchment.sim.performance.sweep_plot import FORMATS, plot_sweep
 
 CLUSTER = str(ROOT / "sim" / "clusters" / "four-racks.yaml")
@@ -75,3 +78,13 @@ def test_what_cannot_be_drawn_is_refused(words: list[str], tmp_path: Path) -> No
     ):
         with pytest.raises(ControlPlaneError, match=says):
             CliRunner().invoke(app, [*words, *more], catch_exceptions=False)
+
+
+def test_points_are_run_in_fresh_processes() -> None:
+    """A fork of a program with threads dies of what these held, now and then."""
+    forks: list[int] = []
+    os.register_at_fork(before=lambda: forks.append(1))
+    shares: list[float] = []
+    assert each(math.sqrt, [1.0, 4.0, 9.0], 2, shares.append) == [1.0, 2.0, 3.0]
+    assert shares == [1 / 3, 2 / 3, 1.0]
+    assert not forks

@@ -88,6 +88,7 @@ def controller_seats(monkeypatch: pytest.MonkeyPatch) -> list[Seat]:
         superseded=lambda: False,
         wait_complete=lambda _: None,
         split=lambda *_, **__: [description],
+        follow=lambda _: None,
     )
     monkeypatch.setattr(controller_seat, "Membership", SimpleNamespace(join=lambda **_: member))
     monkeypatch.setattr(controller_seat, "Credentials", SimpleNamespace(of=lambda *_: None))
