@@ -20,6 +20,8 @@ from catchment.host.torch.sharded.session import ShardedModel
 from catchment.sim.lab.rank_lab import RankLab, together
 
 SIZE, STEPS, ROWS = 4, 3, 2
+EPS = 1e-4
+"""Of Adam: a gradient that is nothing but rounding would move its weight by a whole step either way."""
 _SEEDING = threading.Lock()
 
 
@@ -65,7 +67,7 @@ def train(links: Links, options: MiCSOptions, seed: int, micro_steps: int) -> li
     """Losses, and the flat weights at the end."""
     data = batches(seed, micro_steps)
     with ShardedModel(Blocks(seed), options, links) as mics:
-        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.02)
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.02, eps=EPS)
         losses = []
         for step in range(STEPS):
             for number in range(micro_steps):
@@ -83,7 +85,7 @@ def whole(seed: int, micro_steps: int) -> tuple[torch.Tensor, list[torch.Tensor]
     data = batches(seed, micro_steps)
     model = Blocks(seed)
     layers = [model.first, *model.blocks, model.norm, model.last]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.02, eps=EPS)
     losses = []
     for step in range(STEPS):
         optimizer.zero_grad()
