@@ -21,7 +21,7 @@ from catchment.sim.lab.rank_lab import RankLab, together
 
 SIZE, STEPS, ROWS = 4, 3, 2
 EPS = 1e-4
-"""Of Adam: a gradient that is nothing but rounding would move its weight by a whole step either way."""
+"""Adam's eps; by a smaller one a gradient that is nothing but rounding moves its weight by a whole step."""
 _SEEDING = threading.Lock()
 
 
