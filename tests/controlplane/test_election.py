@@ -29,15 +29,6 @@ def entry(number: int) -> TableEntry:
     return TableEntry("l2", {"dst": f"02:00:00:00:00:{number:02x}"}, "forward", {"port": 1})
 
 
-def wait_until_free(fake: RunningFake) -> None:
-    """Wait until the switch has seen its primary's stream close."""
-    pause = threading.Event()
-    for _ in range(6000):
-        if fake.switch.holder is None:
-            return
-        pause.wait(0.01)
-
-
 def write_blocking(address: str, number: int) -> None:
     with SwitchClient.connect(address, name="s1", timeout=PATIENCE) as client:
         client.insert(entry(number))
@@ -140,10 +131,13 @@ def test_the_highest_id_of_all_is_said_and_taken_when_its_holder_leaves(fake: Ru
         with pytest.raises(SwitchError, match=r"s1.*2\^128-1.*End that client.*restart the switch") as caught:
             write(fake.address, 1)
         assert caught.value.code == "PERMISSION_DENIED"
-    wait_until_free(fake)
+    closed = threading.Event()
+    for _ in range(6000):
+        if fake.switch.holder is None:
+            break
+        closed.wait(0.01)
     write(fake.address, 1)
     assert fake.switch.primary == HIGHEST
-    wait_until_free(fake)
     write(fake.address, 2)  # the next one gets it, too
     assert len(fake.switch.entities) == 2
 
