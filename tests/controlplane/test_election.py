@@ -15,6 +15,7 @@ import pytest
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 from google.protobuf import text_format
+from running_controller import until
 
 from catchment.controlplane.client import AsyncSwitchClient, P4Info, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.election import HIGHEST, Candidate, above, first_bid
@@ -131,13 +132,10 @@ def test_the_highest_id_of_all_is_said_and_taken_when_its_holder_leaves(fake: Ru
         with pytest.raises(SwitchError, match=r"s1.*2\^128-1.*End that client.*restart the switch") as caught:
             write(fake.address, 1)
         assert caught.value.code == "PERMISSION_DENIED"
-    closed = threading.Event()
-    for _ in range(6000):
-        if fake.switch.holder is None:
-            break
-        closed.wait(0.01)
+    until(lambda: fake.switch.holder is None, "the switch has seen its primary leave")
     write(fake.address, 1)
     assert fake.switch.primary == HIGHEST
+    until(lambda: fake.switch.holder is None, "the switch has seen its primary leave")
     write(fake.address, 2)  # the next one gets it, too
     assert len(fake.switch.entities) == 2
 

@@ -18,6 +18,7 @@ from catchment.sim.golden import tags
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.softswitch.shm import Port
 from catchment.wire.generated import controller_pb2 as pb
+from catchment.wire.generated.constants import UDP_PORT
 from catchment.wire.generated.scapy_layers import Catchment
 
 VECTORS = 1 + -(-ELEMENTS // LANES)
@@ -112,8 +113,9 @@ def test_a_recorded_frame_of_an_old_key_is_refused_and_counted(seed: int, rng: r
         renewed(live, 4, seed)
         now = live.stream()
         at, number = live.topology.host("w0"), rng.randrange(TERM)
-        words = {"local": ["127.11.1.1", 51836], "switch": ["127.11.0.254", 51836]}
-        frame = Sender.of(words, at.mac, live.topology.switch("s1").mac).vector([9] * LANES, gen=now.gen, seq=number)
+        switch = live.topology.switch("s1")
+        words = {"local": [str(at.ip.ip), UDP_PORT], "switch": [str(switch.ip), UDP_PORT]}
+        frame = Sender.of(words, at.mac, switch.mac).vector([9] * LANES, gen=now.gen, seq=number)
         frame[Catchment].wid = 0
         with Port.attach(live.path("w0"), timeout=WAIT) as port:
             port.send([tags.signed_frame(bytes(frame), bytes.fromhex(old.key))] * 3)

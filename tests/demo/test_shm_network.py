@@ -81,7 +81,11 @@ def test_who_dies_or_hangs_is_named_and_nobody_is_left(tmp_path: Path, rng: rand
 
     chosen = options(tmp_path, steps=500, reference=False, timeout=5.0)
     network = Watched(chosen, on_first_pass)
-    with pytest.raises(LabError, match=who):
+    said = {
+        signal.SIGKILL: rf"{who}: process \d+ was ended by SIGKILL",
+        signal.SIGSTOP: rf"when it stalled: {who} \(port \d of switch s1\) is silent",
+    }
+    with pytest.raises(LabError, match=said[how]):
         run(chosen, Console(file=io.StringIO()), network=lambda _: network)
     for member in network.members.values():
         with pytest.raises(ProcessLookupError):
@@ -98,7 +102,7 @@ def test_a_switch_that_dies_is_said(tmp_path: Path) -> None:
             os.kill(killed[0], signal.SIGKILL)
 
     chosen = options(tmp_path, steps=500, reference=False, timeout=5.0)
-    with pytest.raises(LabError, match="switch"):
+    with pytest.raises(LabError, match="the switch ended with code -9"):
         run(chosen, Console(file=io.StringIO()), network=lambda _: Watched(chosen, on_first_pass))
 
 

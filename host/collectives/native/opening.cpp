@@ -184,7 +184,8 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
     if (config.term_bits != 0 && (config.term_bits < TermKeys::kLeastBits ||
                                   config.term_bits > wire::kTermBits || config.base_seq != 0)) {
       return "terms of 2^" + std::to_string(config.term_bits) + " numbers from " +
-             std::to_string(config.base_seq) + " on: give 8..30 bits and base_seq 0";
+             std::to_string(config.base_seq) + " on: give " + std::to_string(TermKeys::kLeastBits) +
+             ".." + std::to_string(wire::kTermBits) + " bits and base_seq 0";
     }
     if (config.term_bits != 0 && rails.size() > 1) {
       return "keys follow one another on rail " + std::string(rail.name) +
