@@ -68,18 +68,20 @@ def _run(
     listeners: Sequence[Listener], writer: PcapngWriter, wake: int, count: int | None, deadline: float | None
 ) -> int:
     captured = 0
-    while count is None or captured < count:
+    while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         ready = select.select([wake, *(listener.fileno() for listener in listeners)], [], [], left)[0]
+        now = time.time_ns()  # a signal that has come is behind all frames that came before
         for listener in listeners:
             if listener.fileno() not in ready:
                 continue
-            while (count is None or captured < count) and (frame := listener.receive()) is not None:
+            for frame in listener.waiting(now):
                 writer.add_frame(listener.tap.place, frame.time_ns, frame.data, frame.direction, frame.length)
                 captured += 1
-        if not ready or wake in ready:
-            break
-    return captured
+                if captured == count:
+                    return captured
+        if not ready or wake in ready or left == 0:
+            return captured
 
 
 def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[Tap]]]:

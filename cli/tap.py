@@ -9,6 +9,7 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,24 +89,32 @@ class Listener:
         """The descriptor for select()."""
         return self._socket.fileno()
 
-    def receive(self) -> Frame | None:
-        """The next frame, or None when it is not one to keep."""
+    def waiting(self, until_ns: int) -> Iterator[Frame]:
+        """The frames to keep of those that wait here, up to the first that came after a time.
+
+        A busy interface has no end of them, and what is not kept may stand before what is.
+        """
+        time_ns = 0
+        while time_ns <= until_ns and (received := self._receive()) is not None:
+            time_ns, outgoing, data = received
+            direction = self.tap.outgoing if outgoing else self.tap.incoming
+            if direction is not None:
+                yield Frame(time_ns, direction, data, len(data))
+
+    def _receive(self) -> tuple[int, bool, bytes] | None:
+        """The next frame: its time, whether the interface sent it, and its bytes; None when none waits."""
         try:
             data, ancillary, _, address = self._socket.recvmsg(_LONGEST, 64, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
         except OSError as error:
             raise CaptureError(f"{self.tap.interface}: {error.strerror}") from None
-        outgoing = address[2] == socket.PACKET_OUTGOING
-        direction = self.tap.outgoing if outgoing else self.tap.incoming
-        if direction is None:
-            return None
         time_ns = 0
         for level, kind, value in ancillary:
             if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                 seconds, nanoseconds = struct.unpack("@qq", value[:16])
                 time_ns = seconds * 1_000_000_000 + nanoseconds
-        return Frame(time_ns, direction, data, len(data))
+        return time_ns, address[2] == socket.PACKET_OUTGOING, data
 
     def dropped(self) -> int:
         """How many frames the kernel could not keep for us."""
@@ -142,7 +151,7 @@ def _open(tap: Tap) -> socket.socket:
         try:
             if tap.pid is not None:
                 _enter(tap.pid)
-            one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # takes nothing before it has its interface
             try:
                 one.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
                 one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)

@@ -18,7 +18,7 @@ def packet_socket(namespace: Path, interface: str, ether_type: int) -> socket.so
         with namespace.open("rb") as handle:
             if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(namespace))
-        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ether_type))
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         opened.bind((interface, ether_type))
         return opened
 

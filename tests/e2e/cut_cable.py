@@ -51,7 +51,7 @@ def _has_payload(frame: bytes) -> bool:
 
 def opened(interface: str) -> socket.socket:
     """A packet socket on an interface."""
-    port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+    port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     port.bind((interface, _ETH_P_ALL))
     return port
 

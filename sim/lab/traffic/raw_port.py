@@ -25,7 +25,7 @@ class RawPort:
     """A packet socket on one interface; a context manager."""
 
     def __init__(self, interface: str = "eth0") -> None:
-        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # takes nothing before it is bound
         self._socket.bind((interface, _ETH_P_ALL))
         request = struct.pack("256s", interface.encode())
         address = fcntl.ioctl(self._socket, _GET_HARDWARE_ADDRESS, request)[18:24]

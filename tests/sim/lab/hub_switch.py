@@ -16,7 +16,7 @@ def main() -> None:
     selector = selectors.DefaultSelector()
     ports = []
     for name in sys.argv[2:]:
-        endpoint = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+        endpoint = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         endpoint.bind((name, _ETH_P_ALL))
         selector.register(endpoint, selectors.EVENT_READ)
         ports.append(endpoint)

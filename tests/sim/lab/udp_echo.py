@@ -1,4 +1,4 @@
-"""Not a test: `udp_echo.py serve ADDRESS` answers datagrams; `udp_echo.py ask ADDRESS BYTES` wants one back."""
+"""Not a test: `udp_echo.py serve ADDRESS` answers datagrams; `udp_echo.py ask ADDRESS BYTES [PORT]` wants one back."""
 
 import socket
 import sys
@@ -17,6 +17,7 @@ def main() -> None:
                 data, peer = endpoint.recvfrom(65535)
                 endpoint.sendto(data, peer)
         endpoint.setsockopt(socket.IPPROTO_IP, _MTU_DISCOVER, _DO)
+        endpoint.bind(("", int(sys.argv[4]) if len(sys.argv) > 4 else 0))
         endpoint.settimeout(1.0)
         payload = bytes(i % 251 for i in range(int(sys.argv[3])))
         for _ in range(60):

@@ -1,0 +1,130 @@
+"""Taps see their own interface's frames, all that are to be kept, whatever else passes; captures come to an end."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.utils import RawPcapNgReader
+
+from catchment import cli
+from catchment.cli.tap import Listener, Tap
+from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets need root")
+
+
+class Line:
+    """Two sockets on the loopback interface, where each frame goes out and comes in again."""
+
+    def __init__(self) -> None:
+        self._sender, self._receiver = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        self._receiver.bind(("127.0.0.1", 0))
+
+    def pass_on(self, payload: bytes) -> None:
+        """Send a datagram and wait until it has come."""
+        self._sender.sendto(payload, self._receiver.getsockname())
+        assert self._receiver.recv(2000) == payload
+
+    def close(self) -> None:
+        self._sender.close()
+        self._receiver.close()
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    made = Line()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def payloads(rng: random.Random) -> list[bytes]:
+    return [rng.randbytes(64) for _ in range(3)]
+
+
+@contextmanager
+def cable() -> Iterator[str]:
+    """An interface on which nothing of the loopback's passes."""
+    ends = [f"tap{os.getpid()}{end}" for end in "ab"]
+    subprocess.run(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]], check=True)
+    try:
+        subprocess.run(["ip", "link", "set", ends[0], "up"], check=True)
+        yield ends[0]
+    finally:
+        subprocess.run(["ip", "link", "del", ends[0]], check=True)
+
+
+def seen(listener: Listener, payloads: list[bytes]) -> list[tuple[bytes, int]]:
+    """Which of these payloads a listener has, in order, and the way each went."""
+    frames = listener.waiting(time.time_ns())
+    return [(payload, frame.direction) for frame in frames for payload in payloads if frame.data.endswith(payload)]
+
+
+@pytest.mark.parametrize("outgoing", [None, OUTBOUND])
+def test_frames_that_are_not_kept_hide_none_that_wait_behind_them(
+    line: Line, payloads: list[bytes], outgoing: int | None
+) -> None:
+    ways = [INBOUND] if outgoing is None else [outgoing, INBOUND]
+    with Listener(Tap("lo", None, 0, INBOUND, outgoing)) as listener:
+        for payload in payloads:
+            line.pass_on(payload)
+        assert seen(listener, payloads) == [(payload, way) for payload in payloads for way in ways]
+
+
+def test_an_interface_that_is_never_still_keeps_nobody_from_going_on(line: Line, payloads: list[bytes]) -> None:
+    """What comes while others are taken is left to the next time, but for the first of it."""
+    with Listener(Tap("lo", None, 0, INBOUND, OUTBOUND)) as listener:
+        before = time.time_ns()
+        for payload in payloads:
+            line.pass_on(payload)
+        for _ in range(2 * len(payloads)):
+            assert len(list(listener.waiting(before))) == 1
+
+
+def test_a_tap_has_no_frame_of_another_interface(
+    line: Line, payloads: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames pass on the loopback interface while the tap's socket is there and has no interface yet."""
+
+    class Late(socket.socket):
+        def bind(self, address: object) -> None:
+            for payload in payloads:
+                line.pass_on(payload)
+            super().bind(address)  # type: ignore[arg-type]
+
+    with cable() as interface:
+        monkeypatch.setattr(socket, "socket", Late)
+        with Listener(Tap(interface, None, 0, INBOUND, OUTBOUND)) as listener:
+            assert seen(listener, payloads) == []
+
+
+@pytest.mark.parametrize(("ending", "frames"), [(("-c", "3"), 3), (("-s", "0"), 2), (("-s", "0", "-c", "1"), 1)])
+def test_a_capture_ends_while_frames_come(
+    line: Line, ending: tuple[str, ...], frames: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has its count of frames, or its time; a datagram comes whenever it looks for one."""
+    path, look, looks = tmp_path / "run.pcapng", select.select, iter(range(9))
+
+    def never_in_vain(*what: Any) -> Any:
+        line.pass_on(b"again %d" % next(looks))
+        return look(*what)
+
+    monkeypatch.setattr(sys, "argv", ["catchment", "capture", "iface=lo", "-o", str(path), *ending])
+    monkeypatch.setattr(select, "select", never_in_vain)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    with RawPcapNgReader(str(path)) as reader:
+        # Others may use the interface, too.
+        assert len([data for data, _ in reader if "-c" in ending or b"again" in data]) == frames
