@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from sanitizers import runtime
+from sanitizers import build_sanitized, run_group, runtime
 
-from catchment.checkout import ROOT
-
-BUILD = ROOT / "build" / "sanitize"
+TARGETS = ["_native", "_machines", "_reflector", "_optimizer", "_glm", "catchment_collectives"]
 TESTS = [
     "test_state_machines.py",
     "test_numbers.py",
@@ -36,29 +31,13 @@ LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_no_sanitizer_finding() -> None:
-    binaries = Path(sys.executable).parent
-    cmake = shutil.which("cmake", path=binaries) or "cmake"
-    configure = [
-        *(cmake, "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
-        *("-DCATCHMENT_SANITIZE=ON", "-DCATCHMENT_DEVELOPER=ON", f"-DPython_EXECUTABLE={sys.executable}"),
-        f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
-    ]
-    subprocess.run(configure, check=True, capture_output=True)
-    targets = ("_native", "_machines", "_reflector", "_optimizer", "_glm", "catchment_collectives")
-    subprocess.run([cmake, "--build", BUILD, "--target", *targets], check=True)
-    environment = os.environ | {
-        "CATCHMENT_NATIVE_DIR": str(BUILD),
+    environment = {
+        "CATCHMENT_NATIVE_DIR": str(build_sanitized(*TARGETS)),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     files = [str(Path(__file__).parent / name) for name in TESTS]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-k", LEFT_OUT, *files],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-k", LEFT_OUT, *files]
+    run = run_group(command, environment)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-8000:]

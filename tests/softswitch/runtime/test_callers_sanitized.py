@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from sanitizers import runtime
+from sanitizers import build_sanitized, run_group, runtime
 
 from catchment.checkout import ROOT
 from catchment.softswitch.build import build
 
 HERE = Path(__file__).parent
-BUILD = ROOT / "build" / "sanitize"
 TESTS = ["test_callers.py", "test_shared_state.py", "test_state_memory.py"]
 # The data plane, without ports.
 WITHOUT = {"port", "ring", "packet", "fault", "link", "send", "segment", "shm", "udp", "super", "datagram", "ethernet"}
@@ -28,26 +26,13 @@ def test_no_sanitizer_finding_in_callers() -> None:
     for name in ("pairs.p4", "../server/kinds.p4", "../server/extras.p4"):
         build(HERE / name)  # by a compiler without the sanitizers
     build(HERE / "../externs/bloom.p4", externs=HERE / "../externs/bloom.hpp")
-    configure: list[str | Path] = [
-        *("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
-        *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
-    ]
-    subprocess.run(configure, check=True, capture_output=True)
-    subprocess.run(["cmake", "--build", BUILD, "--target", "_softswitch"], check=True, capture_output=True)
-    environment = os.environ | {
-        "CATCHMENT_NATIVE_DIR": str(BUILD),
+    environment = {
+        "CATCHMENT_NATIVE_DIR": str(build_sanitized("_softswitch")),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libubsan.so')} {runtime('libstdc++.so')}",
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", *(str(HERE / name) for name in TESTS)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = run_group([sys.executable, "-m", "pytest", "-q", "-x", *(str(HERE / name) for name in TESTS)], environment)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-8000:]
 
 
@@ -63,7 +48,8 @@ def test_no_race_between_frames_control_calls_and_programs(tmp_path: Path) -> No
     includes = [f"-I{folder}" for folder in INCLUDES]
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=thread", "-pthread", *includes]
     binary = tmp_path / "state-threads"
-    subprocess.run(["g++", *flags, HERE / "state_threads.cpp", *sources, "-ldl", "-o", binary], check=True)
+    compiled = run_group(["g++", *flags, *map(str, (HERE / "state_threads.cpp", *sources)), "-ldl", "-o", str(binary)])
+    assert compiled.returncode == 0, compiled.stderr
     numbers = [table.preamble.id, action.preamble.id, table.match_fields[0].id, action.params[0].id]
     run = subprocess.run(
         [binary, program.shared_object, str(ROUNDS), *map(str, numbers)], capture_output=True, text=True, check=False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -15,9 +14,9 @@ import grpc
 import pytest
 from frame_ports import FramePorts, probe
 from raw_client import Names, RawClient, UpdatesFailedError, update
+from sanitizers import build_sanitized, run_group
 from server_programs import Program
 
-from catchment.checkout import ROOT
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
@@ -151,13 +150,8 @@ def test_many_clients_while_frames_flow(
 
 @pytest.mark.slow
 def test_many_clients_under_the_sanitizers(seed: int) -> None:
-    build = ROOT / "build" / "sanitize"
-    configure = ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCATCHMENT_SANITIZE=ON"]
-    configure += ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", f"-DPython_EXECUTABLE={sys.executable}"]
-    subprocess.run(configure, check=True, capture_output=True)
-    subprocess.run(["cmake", "--build", str(build), "--target", "catchment-switch"], check=True, capture_output=True)
-    environment = os.environ | {
-        "CATCHMENT_SWITCH": str(build / "softswitch" / "server" / "catchment-switch"),
+    environment = {
+        "CATCHMENT_SWITCH": str(build_sanitized("catchment-switch") / "softswitch" / "server" / "catchment-switch"),
         "CATCHMENT_LONG_LOAD": "1",
         "CATCHMENT_SEED": str(seed),
         "ASAN_OPTIONS": "detect_leaks=0",  # gRPC keeps its threads' things at exit
@@ -165,5 +159,5 @@ def test_many_clients_under_the_sanitizers(seed: int) -> None:
     }
     # Every test of the server, and this one longer: a finding ends the switch, which then fails them.
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", str(Path(__file__).parent)]
-    result = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, cwd=ROOT)
+    result = run_group(command, environment)
     assert result.returncode == 0, f"seed {seed}\n{result.stdout[-6000:]}{result.stderr[-2000:]}"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from frame_ports import FramePorts
 from google.protobuf import text_format
+from sanitizers import build_native, run_group
 from server_programs import EXECUTABLE
 
 from bench.aggregation import GROUP, ROOT_PORT, entries, frame
@@ -115,13 +116,8 @@ def test_the_same_under_the_thread_sanitizer(seed: int) -> None:
     folder = ROOT / "build" / "thread-sanitizer"
     # Fences are not modelled; and protobuf lays its objects out differently when it is sanitized, which it is not here.
     flags = "-fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -g -O1"
-    configure = [
-        "cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
-        f"-DCMAKE_CXX_FLAGS={flags}", f"-DPython_EXECUTABLE={sys.executable}",
-    ]  # fmt: skip
-    subprocess.run(configure, check=True, capture_output=True)
-    subprocess.run(["cmake", "--build", str(folder), "--target", "catchment-switch"], check=True, capture_output=True)
-    environment = os.environ | {
+    build_native(folder, ["catchment-switch"], "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_CXX_FLAGS={flags}")
+    environment = {
         "CATCHMENT_SEED": str(seed),
         "CATCHMENT_SWITCH": str(folder / "softswitch" / "server" / "catchment-switch"),
         # gRPC and protobuf are not instrumented.
@@ -129,5 +125,5 @@ def test_the_same_under_the_thread_sanitizer(seed: int) -> None:
     }
     tests = [__file__, str(Path(__file__).with_name("test_switch_ports.py"))]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
-    result = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    result = run_group(command, environment)
     assert result.returncode == 0, f"{result.stdout[-6000:]}"
