@@ -109,6 +109,7 @@ def answered(switch: socket.socket, key: bytes) -> int:
     return len(forged)
 
 
+@pytest.mark.sampled(4)
 def test_forged_sums_and_confirmations_are_counted_by_the_worker(job: JobPlan, rng: random.Random) -> None:
     """Every answer of a switch of the test's own comes after forged ones; the sums are those of the switch."""
     stream = replace(Stream(**job.describe("w0")["sums"]), workers=1)

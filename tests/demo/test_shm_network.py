@@ -54,6 +54,7 @@ def trained(folder: Path, **changed: Any) -> Outcome:
     return run(options(folder, **changed), Console(file=io.StringIO()))
 
 
+@pytest.mark.sampled(2)
 def test_processes_on_a_lossy_switch_have_the_bits_of_one_process(tmp_path: Path) -> None:
     outcome = trained(tmp_path, workers=3, loss=0.01)
     assert outcome.comparison is not None

@@ -65,6 +65,7 @@ def test_the_run_has_the_bits_of_one_process_with_integer_sums(finished: tuple[T
     assert outcome.comparison.equal_passes == len(options.passes)
 
 
+@pytest.mark.sampled(4)
 def test_the_run_is_near_to_one_process_with_float_sums_but_not_the_same(
     finished: tuple[TrainingOptions, Outcome],
 ) -> None:

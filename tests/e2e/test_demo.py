@@ -78,6 +78,7 @@ def _failure(options: TrainingOptions, seen: Callable[[WatchedNetwork, str], Non
     return str(caught.value), network
 
 
+@pytest.mark.sampled(4)
 def test_loss_changes_no_bit(options: Callable[..., TrainingOptions]) -> None:
     clean = run(options("clean", reference=True), _quiet())
     lossy = run(options("lossy", loss=0.01), _quiet())

@@ -43,6 +43,7 @@ def test_an_induction_step_may_be_asked_for_each_assertion() -> None:
     assert not step.good and "does not follow" in step.log
 
 
+@pytest.mark.sampled(4)
 def test_covers_are_looked_for_in_a_model_of_their_own_parameters() -> None:
     narrow = dataclasses.replace(PROOFS["skid_buffer"], cover_parameters={"WIDTH": 8}, mutants=())
     proof, covers = models(narrow)

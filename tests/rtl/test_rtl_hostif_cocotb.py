@@ -14,5 +14,6 @@ def test_request_queue(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("request_queue", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch, parameters={"DEPTH": 4})
 
 
+@pytest.mark.sampled(4)
 def test_host_access(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("host_access_axi", "cocotb_host_access", seed=seed, monkeypatch=monkeypatch)

@@ -92,6 +92,7 @@ def some_halves(numbers: np.random.Generator, count: int) -> NDArray[np.int16]:
     return np.where(numbers.random(count) < 0.1, numbers.choice([-largest, largest], count), halves).astype(np.int16)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [DataType.FP16, DataType.BF16])
 def test_every_16_bit_word_at_the_exponents_that_matter(dtype: DataType, rng: random.Random) -> None:
     words = np.arange(1 << 16, dtype=np.uint16)

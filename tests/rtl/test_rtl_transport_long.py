@@ -151,6 +151,7 @@ def test_streams_end_in_the_middle_and_begin_again(hard_reset: bool, rng: random
     assert seen, "no frame of an old generation has arrived"
 
 
+@pytest.mark.sampled(4)
 def test_a_clean_link_is_full() -> None:
     """Two workers, the largest window: a frame every five clocks, and nothing is ever sent twice."""
     job = Job(True, 2, 1024, 20_000, heartbeat_interval=1280)

@@ -80,12 +80,20 @@ def tracked(*patterns: str) -> tuple[str, ...]:
 def python_arrows(root: Path = ROOT, names: Iterable[str] | None = None) -> Iterator[Arrow]:
     """Every import, also those inside functions."""
     for name in tracked("*.py") if names is None else names:
-        for node in ast.walk(ast.parse((root / name).read_text("utf-8"))):
-            for module in _modules(node):
-                parts = module.split(".")
-                parts = parts[1:] if parts[0] == "catchment" else parts
-                if parts and parts[0] in floors():
-                    yield Arrow(name, node.lineno, "/".join(parts))  # type: ignore[attr-defined]
+        yield from _imports(root, name)
+
+
+@cache
+def _imports(root: Path, name: str) -> tuple[Arrow, ...]:
+    """The arrows of one file, which several tests ask for."""
+    found = []
+    for node in ast.walk(ast.parse((root / name).read_text("utf-8"))):
+        for module in _modules(node):
+            parts = module.split(".")
+            parts = parts[1:] if parts[0] == "catchment" else parts
+            if parts and parts[0] in floors():
+                found.append(Arrow(name, node.lineno, "/".join(parts)))  # type: ignore[attr-defined]
+    return tuple(found)
 
 
 def _modules(node: ast.AST) -> list[str]:

@@ -90,6 +90,7 @@ def test_fresh_values_of_one_distribution_are_guessed_right(ranks: list[Communic
     assert [guesses(rank) for rank in ranks] == [(20, 0)] * 3
 
 
+@pytest.mark.sampled(4)
 def test_what_is_longer_is_not_guessed(ranks: list[Communicator], rng: random.Random) -> None:
     """Vectors behind the slots have an E of their own."""
     sizes = [MOST + 1, 2 * MOST, 3 * MOST + rng.randrange(MOST)]

@@ -96,6 +96,7 @@ def refused(lab: ShmLab | TreeLab) -> int:
     return sum(one.counter("drops", DropReason.BAD_TAG)[0].packets for one in lab.fabric.clients.values())
 
 
+@pytest.mark.sampled(4)
 def test_a_rank_wants_a_key_once_nobody_needs_the_oldest(
     lab: ShmLab | TreeLab, job: JobPlan, rng: random.Random
 ) -> None:
