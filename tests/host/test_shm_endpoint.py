@@ -37,7 +37,7 @@ with Endpoint.worker(gradients=stream, wid=0, local=("10.0.0.1", port), switch=(
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ShmLab]:
-    with ShmLab(HOSTS, slots=1024) as lab:
+    with ShmLab(HOSTS) as lab:
         yield lab
 
 
@@ -127,7 +127,7 @@ def test_a_killed_switch_costs_time_only(numbers: np.random.Generator) -> None:
     One worker gives its next third after the restart only: nobody is done before the switch is killed.
     """
     vectors = [[integers(numbers, 64 * 20_000) for _ in range(3)] for _ in range(2)]
-    with ShmLab(("w0", "w1", "opt"), slots=256) as lab:
+    with ShmLab(("w0", "w1", "opt")) as lab:
         job = lab.luwu(("w0", "w1"), root="opt", slots=128)
         with (
             lab.endpoint(job, "w0", timeout=120.0) as w0,

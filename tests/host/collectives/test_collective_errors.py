@@ -24,7 +24,7 @@ SOON = 3.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ShmLab]:
-    with ShmLab(NAMES, slots=2048) as lab:
+    with ShmLab(NAMES, slots=4096) as lab:
         yield lab
 
 

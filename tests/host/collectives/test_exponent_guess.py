@@ -24,7 +24,7 @@ LEAST = 257  # what is shorter is gathered
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ShmLab]:
-    with ShmLab(NAMES, lanes=LANES, slots=2048) as lab:
+    with ShmLab(NAMES, lanes=LANES, slots=4096) as lab:
         yield lab
 
 
@@ -140,7 +140,7 @@ def test_exact_among_mismatches_and_priorities(loss: float, rng: random.Random, 
     spoilt = f"loss={loss},reorder={loss},seed={rng.randrange(1 << 16)}"
     faults = tuple(part for port in (1, 2, 3) for part in ("--fault", f"{port}:{spoilt}")) if loss else ()
     with (
-        ShmLab(NAMES, lanes=LANES, slots=SLOTS, extra=faults) as lab,
+        ShmLab(NAMES, lanes=LANES, slots=4096, extra=faults) as lab,
         communicators(lab, lab.allreduce(NAMES, slots=SLOTS)) as ranks,
     ):
         among_mismatches_and_priorities(ranks, rng, seed)

@@ -216,7 +216,7 @@ def test_data_behind_the_signatures_are_packed_too(rng: random.Random) -> None:
     """One frame from each rank for twice as many elements as there are lanes behind the signatures."""
     names, room = NAMES[:3], 256 - 9
     sizes = (300, 2 * room - 1, 2 * room, 2 * room + 1)
-    with ShmLab(names, lanes=256, slots=512) as lab:
+    with ShmLab(names, lanes=256) as lab:
         job = lab.allreduce(names, slots=16, packed=True, name="riding")
         with communicators(lab, job, scaling=Whole(packed=True)) as ranks:
             for size in sizes:

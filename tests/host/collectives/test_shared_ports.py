@@ -24,7 +24,7 @@ LANES, SLOTS, GROUPS = 64, 16, 5
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ShmLab]:
-    with ShmLab(NAMES, lanes=LANES, slots=2048, options="cells=16,bytes=512") as lab:  # a ring that one group fills
+    with ShmLab(NAMES, lanes=LANES, slots=4096, options="cells=16,bytes=512") as lab:  # a ring that one group fills
         yield lab
 
 

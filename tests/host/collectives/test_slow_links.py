@@ -27,7 +27,7 @@ def test_the_first_windows_leave_the_link_to_vectors(rng: random.Random) -> None
         rank.all_reduce(arrays[rank.rank]).wait()
         return rank.stats()
 
-    with ShmLab(names, lanes=LANES, slots=SLOTS, extra=faults) as lab:
+    with ShmLab(names, lanes=LANES, extra=faults) as lab:
         wanted = arrays[0] + arrays[1]
         with communicators(lab, lab.allreduce(names, slots=SLOTS)) as ranks:
             said = together(ranks, body)

@@ -28,7 +28,7 @@ def values(rng: random.Random, rank: int, elements: int) -> NDArray[np.float32]:
 
 def sums(lanes: int, slots: int, arrays: list[list[NDArray[np.float32]]], options: dict[str, Any]) -> list[Any]:
     with (
-        ShmLab(NAMES, lanes=lanes, slots=1024) as lab,
+        ShmLab(NAMES, lanes=lanes) as lab,
         communicators(lab, lab.allreduce(NAMES, slots=slots, name="whole")) as ranks,
     ):
 
@@ -63,7 +63,7 @@ def test_a_part_of_an_array_has_the_bits_of_the_whole(rng: random.Random) -> Non
     needs = [golden.scale(array, DataType.FP32).exponent for array in arrays]
     whole = golden.total(arrays, DataType.FP32, lanes=64, slots=8, whole=True)
     with (
-        ShmLab(NAMES, lanes=64, slots=1024) as lab,
+        ShmLab(NAMES, lanes=64) as lab,
         communicators(lab, lab.allreduce(NAMES, slots=8, name="parts")) as ranks,
     ):
 
@@ -90,7 +90,7 @@ def test_nan_and_infinities_are_those_of_floats(rng: random.Random) -> None:
 def test_ranks_that_scale_otherwise_disagree(rng: random.Random) -> None:
     arrays = [values(rng, rank, 600) for rank in range(len(NAMES))]
     with (
-        ShmLab(NAMES, lanes=64, slots=64) as lab,
+        ShmLab(NAMES, lanes=64) as lab,
         communicators(lab, lab.allreduce(NAMES, slots=8, name="mixed")) as ranks,
     ):
 
@@ -105,7 +105,7 @@ def test_ranks_that_scale_otherwise_disagree(rng: random.Random) -> None:
 
 def test_an_exponent_that_cannot_be_is_refused() -> None:
     with (
-        ShmLab(NAMES[:1], lanes=64, slots=64) as lab,
+        ShmLab(NAMES[:1], lanes=64) as lab,
         communicators(lab, lab.allreduce(NAMES[:1], slots=8, name="alone")) as (rank,),
         pytest.raises(CollectiveError, match="exponent 128"),
     ):

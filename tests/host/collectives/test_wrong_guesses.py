@@ -33,7 +33,7 @@ def test_late_sums_of_wrong_guesses_go_into_no_other_operation(rng: random.Rando
     ]
     faults = [f"{port}:loss=0.1,reorder=0.1,seed={rng.randrange(1 << 16)}" for port in (1, 2)]
     with (
-        ShmLab(NAMES, lanes=LANES, slots=SLOTS, extra=[part for one in faults for part in ("--fault", one)]) as lab,
+        ShmLab(NAMES, lanes=LANES, extra=[part for one in faults for part in ("--fault", one)]) as lab,
         communicators(lab, lab.allreduce(NAMES, slots=SLOTS, name="guesses")) as ranks,
     ):
 
