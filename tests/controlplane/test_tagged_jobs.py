@@ -225,6 +225,7 @@ def test_ranks_end_together_when_their_key_serves_for_no_more(lab: ShmLab, rng: 
         assert len({done for done, _ in ends}) == 1 and 5 < ends[0][0] < 18
         for _, error in ends:
             assert error.kind == "spent" and error.fatal and "90 vectors" in str(error)
+            assert error.seq == 90, "the sums of all vectors before are there"
             assert "catchment job renew" in str(error.hint)
     finally:
         lab.remove(job)

@@ -18,6 +18,8 @@ from catchment.softswitch.inprocess import Switch
 
 CELLS = 256
 TELLS = 1
+PATIENCE = 30
+"""Seconds that a child may take, on however busy a machine."""
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +41,12 @@ def frame(value: int, cell: int = 0, tells: int = 0) -> bytes:
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """A forked child that does the work and ends; its pid."""
+    """A forked child that does the work and ends; its pid. SIGALRM ends it if it waits for ever."""
     pid = os.fork()
     if pid == 0:
         try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest's handler runs between two bytecodes only
+            signal.alarm(PATIENCE)
             work()
             os._exit(0)
         except BaseException:
@@ -84,6 +88,11 @@ def killed_between(switch: Switch) -> int:
         switch.inject(1, frame(9, cell=4, tells=TELLS))
 
     return in_child(die)
+
+
+def test_the_lock_of_a_dead_owner_keeps_nobody_waiting(switch: Switch) -> None:
+    assert ended(killed_between(switch)) == -signal.SIGKILL
+    assert ended(in_child(lambda: switch.read_register("first", 4))) == 0
 
 
 def test_what_a_dead_owner_left_is_renewed(switch: Switch) -> None:
