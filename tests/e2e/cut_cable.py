@@ -1,8 +1,8 @@
 """Not a test: who has cut into a cable; `cut_cable.py PERIOD SEED` changes every PERIOD-th payload on its way.
 
 It runs in a network namespace of its own between interfaces `member` and `cable`: prints a line when it may be given
-them, begins at a line on its input, and at the next one prints, as JSON, how many frames it changed towards the switch
-(`up`) and towards the member (`down`). What it does not change it passes on.
+them, begins at a line on its input, and at the next one stops to change any and prints, as JSON, how many frames it
+changed towards the switch (`up`) and towards the member (`down`). What it does not change it passes on, to the end.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Changer:
     """Changes one bit of every `period`-th payload of one direction."""
 
     def __init__(self, period: int, rng: random.Random) -> None:
-        self.changed = 0
+        self.changed, self.at_work = 0, True
         self._period, self._rng, self._seen = period, rng, 0
 
     def __call__(self, frame: bytes) -> bytes:
-        if not _has_payload(frame):
+        if not self.at_work or not _has_payload(frame):
             return frame
         self._seen += 1
         if self._seen % self._period:
@@ -68,8 +68,11 @@ def main() -> None:
             readable, _, _ = select.select([member, cable, sys.stdin], [], [])
             for source in readable:
                 if source is sys.stdin:
+                    if not sys.stdin.readline():
+                        return
+                    up.at_work = down.at_work = False
                     print(json.dumps({"up": up.changed, "down": down.changed}), flush=True)
-                    return
+                    continue
                 frame, address = source.recvfrom(65535)
                 if address[2] != _OUTGOING:
                     target, changer = ways[source]

@@ -51,7 +51,7 @@ class Member:
         self._wait("ready")
 
     def go(self) -> None:
-        """Let it begin."""
+        """Let it begin, or say what it has refused."""
         assert self.process.stdin is not None
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
@@ -60,14 +60,27 @@ class Member:
         """Wait until its requests are under way."""
         self._wait("started")
 
-    def _wait(self, what: str) -> None:
+    def wait_done(self) -> None:
+        """Wait until one that stays has what it wants."""
+        self._wait("done")
+
+    def rejects(self) -> Counter[str]:
+        """What one that stays has refused so far, by reason."""
+        self.go()
+        return Counter(self._wait("rejects"))
+
+    def _wait(self, what: str) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert json.loads(line or "{}").get(what), f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
+        said = json.loads(line or "{}").get(what)
+        assert said, f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
+        return said
 
     def result(self, timeout: float = 300.0) -> dict[str, Any]:
-        """Its last line."""
+        """Its last line; one that stays is let go."""
         assert self.process.stdout is not None
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         # Not communicate(): it would miss what `wait_started` has read ahead.
         watchdog = threading.Timer(timeout, self.process.kill)
         watchdog.start()
@@ -162,14 +175,19 @@ class Lab:
         exponent: int = 4,
         timeout: float = 60.0,
         hosts: Sequence[str] | None = None,
+        stays: bool = False,
     ) -> dict[str, Member]:
-        """Start a job's members (or some of them) on their hosts; they begin when all are there."""
+        """Start a job's members (or some of them) on their hosts; they begin when all are there.
+
+        One that stays goes on to look at what comes when it has what it wants, until its result is asked for.
+        """
         members = {}
         script = SLOTS_MEMBER if job.kind == "slots" else MEMBER
         for host in hosts if hosts is not None else job.ports:
             task = {
                 "description": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
                 "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
+                "stays": stays,
             }  # fmt: skip
             path = self.write(task)
             process = self.python(host, script, path, stdin=subprocess.PIPE)

@@ -87,12 +87,21 @@ def run(task: Mapping[str, Any], end: Endpoint) -> list[str]:
     return wrong
 
 
+def stay(end: Endpoint) -> None:
+    """Say what was refused so far whenever a line asks for it, until no more can come."""
+    print(json.dumps({"done": True}), flush=True)
+    while sys.stdin.readline():
+        print(json.dumps({"rejects": end.stats()["rejects"]}), flush=True)
+
+
 def main() -> None:
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     result: dict[str, Any] = {}
     try:
         with endpoint(task["description"], task["timeout"]) as end:
             result["wrong"] = run(task, end)
+            if task["stays"]:
+                stay(end)
             result["stats"] = end.stats()
     except EndpointError as error:
         result["error"], result["kind"] = str(error), error.kind
