@@ -1,6 +1,7 @@
 """`make bench-allreduce`: all_reduce of fp32 through the switch beside others on the same machine, taking turns.
 
-The same number of ranks in one run: ours on shared-memory ports of one switch and over UDP through a switch in Mininet
+The same number of ranks in one run: ours on shared-memory ports of one switch, whose program the ranks run themselves
+unless CATCHMENT_IN_CALLERS=0, and over UDP through a switch in Mininet
 (needs root; left out, and said, otherwise); beside both torch's gloo over loopback TCP, and beside shared memory Open
 MPI's `MPI.Allreduce` (left out, and said, where it is not installed) and the least time by this machine's own copy
 bandwidth (memory_bound.py).  Ours and gloo's are `dist.all_reduce` of the same tensors in the same loop, and only the

@@ -93,8 +93,8 @@ def gloo(ranks: int, member: str = MEMBER) -> Iterator[Ranks]:
 
 
 @contextmanager
-def shared_memory(ranks: int, api: str, *, in_callers: bool = False, member: str = MEMBER) -> Iterator[Ranks]:
-    """The ranks are processes on shared-memory ports; `in_callers`: they run the switch's program themselves."""
+def shared_memory(ranks: int, api: str, *, in_callers: bool | None = None, member: str = MEMBER) -> Iterator[Ranks]:
+    """The ranks are processes on shared-memory ports; `in_callers`: they run the switch's program (`ShmLab`)."""
     names = [f"w{i}" for i in range(ranks)]
     with (
         tempfile.TemporaryDirectory() as folder,

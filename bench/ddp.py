@@ -64,7 +64,7 @@ def main(
     figures: list[Figure] = []
     with (
         gloo(ranks, MEMBER) as theirs,
-        shared_memory(ranks, "torch", member=MEMBER) as process,
+        shared_memory(ranks, "torch", in_callers=False, member=MEMBER) as process,
         shared_memory(ranks, "torch", in_callers=True, member=MEMBER) as callers,
     ):
         ways = {GLOO: theirs, PROCESS: process, CALLERS: callers}

@@ -28,7 +28,7 @@ def in_callers(
     """Measure both ways in turns."""
     figures = []
     ours = shared_memory(ranks, "communicator", in_callers=True)
-    with shared_memory(ranks, "communicator") as rings, ours as callers:
+    with shared_memory(ranks, "communicator", in_callers=False) as rings, ours as callers:
         for size in (size for size in SIZES if size <= most):
             rounds = max(3, min(200, (1 << 24) // size))
             pairs = [(callers.seconds(size, rounds), rings.seconds(size, rounds)) for _ in range(turns)]

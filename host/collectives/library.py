@@ -10,7 +10,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 16
+_ABI = 17
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -115,6 +115,10 @@ class Call(ctypes.Structure):
 
 CALL = struct.Struct("@" + "".join(kind._type_ for _, kind in Call._fields_) + "0P")
 """A Call made at once, in a third of the time: of a short operation that is a good part."""
+
+
+RUNS, SUCCEEDED, FAILED = range(3)
+"""catchment_progress."""
 
 
 class Result(ctypes.Structure):
@@ -231,7 +235,6 @@ def library() -> ctypes.CDLL:
         "group_free": ([handle], None),
         "work_wait": ([handle, nanos], ctypes.c_int),
         "work_done": ([handle], ctypes.c_int),
-        "work_failed": ([handle], ctypes.c_int),
         "work_cancel": ([handle], ctypes.c_int),
         "work_result": ([handle, ctypes.POINTER(Result)], None),
         "work_free": ([handle], None),

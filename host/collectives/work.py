@@ -9,7 +9,7 @@ from typing import final
 
 from catchment.host.collectives.calls import named
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import Result, library
+from catchment.host.collectives.library import FAILED, RUNS, Result, library
 from catchment.wire.generated.constants import DataType
 
 _SLICE_NS = 100_000_000
@@ -43,13 +43,13 @@ class WorkStatistics:
 class Work:
     """One operation; its arrays must be left alone until it is done."""
 
-    __slots__ = ("_buffers", "_done", "_handle", "_library", "_naming", "_result")
+    __slots__ = ("_buffers", "_handle", "_library", "_naming", "_progress", "_result")
 
     def __init__(self, handle: int, naming: tuple[int, int, DataType | None], buffers: tuple[object, ...]) -> None:
         self._library = library()
         self._handle = handle
         self._buffers = buffers
-        self._done = False
+        self._progress = RUNS
         self._result: Result | None = None
         self._naming = naming
 
@@ -69,28 +69,23 @@ class Work:
             self.wait_quietly()
         else:
             deadline = time.monotonic_ns() + int(timeout * 1e9)
-            while not self._library.catchment_work_wait(
-                self._handle, max(0, min(_SLICE_NS, deadline - time.monotonic_ns()))
+            while not self._settled(
+                self._library.catchment_work_wait(self._handle, max(0, min(_SLICE_NS, deadline - time.monotonic_ns())))
             ):
                 if time.monotonic_ns() >= deadline:
                     raise TimeoutError(f"{self.operation} is not done after {timeout} s; it goes on")
-        error = self.exception()
+        error = self._failure()
         if error is not None:
             raise error
 
     def wait_quietly(self) -> None:
         """Block until done, whether it fails or not."""
-        while not self._library.catchment_work_wait(self._handle, _SLICE_NS):
+        while not self._settled(self._library.catchment_work_wait(self._handle, _SLICE_NS)):
             pass
-        self._done = True
-        self._buffers = ()
 
     def done(self) -> bool:
         """True when it completed or failed."""
-        if not self._done and self._library.catchment_work_done(self._handle):
-            self._done = True
-            self._buffers = ()
-        return self._done
+        return self._progress != RUNS or self._settled(self._library.catchment_work_done(self._handle))
 
     def cancel(self) -> bool:
         """Give the operation up, if nothing of it was sent yet; all ranks' operation then fails as ``cancelled``.
@@ -102,10 +97,7 @@ class Work:
 
     def exception(self) -> CollectiveError | None:
         """Why it failed; None while it runs and when it succeeded."""
-        if not self.done() or not self._library.catchment_work_failed(self._handle):
-            return None
-        result = self._done_result()
-        return None if result is None else result.error(self.operation)
+        return self._failure() if self.done() else None
 
     @property
     def statistics(self) -> WorkStatistics:
@@ -120,6 +112,20 @@ class Work:
             any_saturated=bool(result.any_saturated),
             exponent=result.exponent,
         )
+
+    def _settled(self, progress: int) -> bool:
+        """Note that it is done, where the core says so; another thread may have noted it since."""
+        if progress != RUNS:
+            self._progress = progress
+            self._buffers = ()
+        return self._progress != RUNS
+
+    def _failure(self) -> CollectiveError | None:
+        """Why it failed, once it is done."""
+        if self._progress != FAILED:
+            return None
+        result = self._done_result()
+        return None if result is None else result.error(self.operation)
 
     def _done_result(self) -> Result | None:
         if self._result is None and self.done():

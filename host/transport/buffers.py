@@ -44,10 +44,7 @@ def lanes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
             elements (unless `empty`).
     """
     if hasattr(array, "data_ptr"):
-        dtype = _TORCH.get(str(array.dtype))
-        if dtype is None:
-            raise _refused(f"a tensor of {array.dtype}", "fp32, fp16, bf16 and int32 are taken")
-        return _torch(array, dtype, int(array.numel()), empty)
+        return _torch(array, _type_of_tensor(array.dtype), int(array.numel()), empty)
     pinned = _pin(array, writable)
     address, nbytes, itemsize, form = pinned.place
     return _checked(Buffer(pinned, address, nbytes // itemsize, _type_of(form, itemsize)), empty)
@@ -74,8 +71,16 @@ def _type_of(form: str, itemsize: int) -> DataType:
     return dtype
 
 
+@cache
+def _type_of_tensor(dtype: Any) -> DataType:
+    found = _TORCH.get(str(dtype))
+    if found is None:
+        raise _refused(f"a tensor of {dtype}", "fp32, fp16, bf16 and int32 are taken")
+    return found
+
+
 def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise _refused(f"a tensor on {tensor.device}", "copy it to the CPU first")
     if not tensor.is_contiguous():
         raise _refused("a tensor that is not contiguous", "call .contiguous() first")

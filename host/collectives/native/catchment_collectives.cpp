@@ -125,18 +125,14 @@ void catchment_group_free(catchment_group* group) {
 }
 
 int catchment_work_wait(catchment_work* work, std::int64_t limit_ns) {
-  if (work->guard.in_child() || work->refusal) return 1;
-  return work->rails->wait(*work->operation, limit_ns) ? 1 : 0;
+  if (!work->guard.in_child() && !work->refusal) work->rails->wait(*work->operation, limit_ns);
+  return catchment_work_done(work);
 }
 
 int catchment_work_done(const catchment_work* work) {
-  if (work->guard.in_child() || work->refusal) return 1;
-  return work->rails->done(*work->operation) ? 1 : 0;
-}
-
-int catchment_work_failed(const catchment_work* work) {
-  if (work->guard.in_child() || work->refusal) return 1;
-  return work->rails->failed(*work->operation) ? 1 : 0;
+  if (work->guard.in_child() || work->refusal) return CATCHMENT_FAILED;
+  if (!work->rails->done(*work->operation)) return CATCHMENT_RUNS;
+  return work->rails->failed(*work->operation) ? CATCHMENT_FAILED : CATCHMENT_SUCCEEDED;
 }
 
 int catchment_work_cancel(catchment_work* work) {
@@ -146,7 +142,7 @@ int catchment_work_cancel(catchment_work* work) {
 
 void catchment_work_result(const catchment_work* work, catchment_result* result) {
   *result = {};
-  if (catchment_work_done(work) == 0) return;
+  if (catchment_work_done(work) == CATCHMENT_RUNS) return;
   result->done = 1;
   if (work->refusal) {
     write_failure(work->refusal, *result);

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 16
+#define CATCHMENT_COLLECTIVES_ABI 17
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -181,6 +181,13 @@ typedef struct catchment_call {
                      give the same */
 } catchment_call;
 
+/* How far an operation is. */
+enum catchment_progress {
+  CATCHMENT_RUNS = 0,      /* or waits for its turn */
+  CATCHMENT_SUCCEEDED = 1, /* the result is in its place */
+  CATCHMENT_FAILED = 2     /* catchment_work_result() says why */
+};
+
 /* How an operation ended, or a communicator. */
 typedef struct catchment_result {
   int32_t done;             /* it has ended, well or not */
@@ -288,12 +295,11 @@ CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_close(catchment_group* group, 
 /* Closes it; works stay valid. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_free(catchment_group* group);
 
-/* 1 when it is done within `limit_ns`; the calling thread runs the protocol meanwhile. */
+/* How far it is once it is done, or `limit_ns` have passed: catchment_progress.  The calling thread
+ * runs the protocol meanwhile. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_wait(catchment_work* work, int64_t limit_ns);
-/* 1 when it is done; runs no protocol. */
+/* How far it is: catchment_progress.  Runs no protocol. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_done(const catchment_work* work);
-/* 1 when it is done and has failed: catchment_work_result() says why. */
-CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_failed(const catchment_work* work);
 /* 1: nothing of it was sent, and it now fails on all ranks; 0: it runs to its end. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_cancel(catchment_work* work);
 /* How it stands, also before it is done. */

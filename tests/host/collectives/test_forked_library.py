@@ -12,7 +12,7 @@ import pytest
 from collective_lab import PATIENCE, communicators, together
 
 from catchment.host.collectives import Communicator, calls
-from catchment.host.collectives.library import Call, Result, library
+from catchment.host.collectives.library import FAILED, RUNS, SUCCEEDED, Call, Result, library
 from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ["w0", "w1"]
@@ -39,9 +39,9 @@ def in_child(body: Callable[[], bool]) -> bool:
 def refused(work: int) -> bool:
     """Whether a work is done at once, and says that it belongs to another process."""
     result = Result()
-    done = library().catchment_work_wait(work, LIMIT * SECOND) == 1
+    failed = library().catchment_work_wait(work, LIMIT * SECOND) == library().catchment_work_done(work) == FAILED
     library().catchment_work_result(work, ctypes.byref(result))
-    return done and bool(result.failed) and result.kind == b"forked"
+    return failed and bool(result.failed) and result.kind == b"forked"
 
 
 def starts_nothing(group: int) -> bool:
@@ -70,7 +70,9 @@ def test_a_child_starts_and_closes_nothing(ranks: list[Communicator]) -> None:
 def test_a_child_does_not_wait_for_what_its_parent_has_under_way(ranks: list[Communicator]) -> None:
     work = library().catchment_group_start(ranks[0].handle, ctypes.byref(Call(kind=calls.BARRIER)))
     assert in_child(lambda: refused(work))
+    assert library().catchment_work_wait(work, 0) == library().catchment_work_done(work) == RUNS
     other = ranks[1].barrier()
-    assert library().catchment_work_wait(work, int(PATIENCE * SECOND)) == 1
+    assert library().catchment_work_wait(work, int(PATIENCE * SECOND)) == SUCCEEDED
+    assert library().catchment_work_done(work) == SUCCEEDED
     other.wait(PATIENCE)
     library().catchment_work_free(work)
