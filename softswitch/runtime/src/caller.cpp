@@ -51,10 +51,13 @@ Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
 
 Caller::~Caller() = default;
 
-Outcome Caller::lock_once(Nanos end) const {
+Outcome Caller::lock_once(IfHeld held, Nanos end) const {
   GateState& gate = state_.gate;
   // Another one has it for microseconds, sleeping and being woken takes tens of them.
   int error = pthread_mutex_trylock(&gate.mutex);
+  if (error == EBUSY && held == IfHeld::give_up) {
+    return Outcome::busy;
+  }
   for (int looks = 0; error == EBUSY && looks < kLooks; ++looks) {
     Processor::relax();
     error = pthread_mutex_trylock(&gate.mutex);
@@ -78,9 +81,9 @@ Outcome Caller::lock_once(Nanos end) const {
 
 void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }
 
-Outcome Caller::lock() {
+Outcome Caller::lock(IfHeld held) {
   const Nanos end = monotonic_now() + kCallerPatience;
-  Outcome outcome = lock_once(end);
+  const Outcome outcome = lock_once(held, end);
   if (outcome != Outcome::ran) {
     return outcome;
   }
@@ -90,10 +93,10 @@ Outcome Caller::lock() {
     return outcome;
   }
   unlock();
-  if (!let_in(state_.gate, arrived, end)) {
+  if (held == IfHeld::give_up || !let_in(state_.gate, arrived, end)) {
     return Outcome::busy;
   }
-  return lock_once(end);
+  return lock_once(held, end);
 }
 
 bool Caller::open(std::uint64_t epoch, const SharedProgram& program) {
@@ -119,9 +122,9 @@ bool Caller::open(std::uint64_t epoch, const SharedProgram& program) {
   return program_ != nullptr;
 }
 
-Outcome Caller::lock_program() {
+Outcome Caller::lock_program(IfHeld held) {
   for (int tries = 0; tries < kTries; ++tries) {
-    if (const Outcome outcome = lock(); outcome != Outcome::ran) {
+    if (const Outcome outcome = lock(held); outcome != Outcome::ran) {
       return outcome;
     }
     if (state_.epoch == opened_) {
@@ -141,8 +144,8 @@ Outcome Caller::lock_program() {
   return Outcome::busy;
 }
 
-Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit) {
-  if (const Outcome outcome = lock_program(); outcome != Outcome::ran) {
+Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld held) {
+  if (const Outcome outcome = lock_program(held); outcome != Outcome::ran) {
     return outcome;
   }
   if (!exit.open()) {

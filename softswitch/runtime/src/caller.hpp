@@ -24,11 +24,14 @@ namespace catchment::softswitch {
 enum class Outcome : std::uint8_t {
   ran,
   torn,        // somebody died in the middle of a frame: the switch has to repair the state first
-  busy,        // somebody has had the lock for 50 ms
+  busy,        // somebody has the lock, and had it for 50 ms if the caller waits
   no_program,  // none is loaded, or one that only the switch can run
   closed,      // the switch has ended
   refused,     // the exit did not open
 };
+
+/// What a caller does while another has the lock.
+enum class IfHeld : std::uint8_t { wait, give_up };
 
 /// What became of a frame that left the program.
 enum class Left : std::uint8_t {
@@ -64,7 +67,7 @@ class Caller final : private rt::Hooks {
   Caller& operator=(const Caller&) = delete;
 
   /// Runs frames as the switch would; unless they ran, nothing has happened to them.
-  Outcome run(std::span<const rt::InputFrame> frames, Exit& exit);
+  Outcome run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld held = IfHeld::wait);
 
   [[nodiscard]] const std::shared_ptr<StateMapping>& memory() const { return memory_; }
 
@@ -72,10 +75,10 @@ class Caller final : private rt::Hooks {
   Caller(std::shared_ptr<StateMapping> memory, pid_t owner);
 
   /// Takes the lock for a frame; unless the outcome is `ran`, it is not taken.
-  Outcome lock();
+  Outcome lock(IfHeld held);
   /// The same, with the program that is running open here.
-  Outcome lock_program();
-  [[nodiscard]] Outcome lock_once(std::int64_t end) const;
+  Outcome lock_program(IfHeld held);
+  [[nodiscard]] Outcome lock_once(IfHeld held, std::int64_t end) const;
   void unlock() const;
   /// Opens the program that the state is of, without the lock. Whether it can be run here.
   bool open(std::uint64_t epoch, const SharedProgram& program);

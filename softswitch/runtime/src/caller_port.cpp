@@ -53,7 +53,7 @@ shm::Entered enter(shm::Invitation invitation) {
           std::make_unique<CallerPort>(std::move(caller.value()), invitation.port)};
 }
 
-bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel) {
+bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel, IfHeld held) {
   inputs_.clear();
   for (const Frame& frame : frames) {
     if (frame.size() > state_.max_frame_bytes) {
@@ -62,7 +62,7 @@ bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel) {
     inputs_.push_back({frame.data(), static_cast<std::uint32_t>(frame.size()), port_});
   }
   channel_ = &channel;
-  const bool ran = caller_->run(inputs_, *this) == Outcome::ran;
+  const bool ran = caller_->run(inputs_, *this, held) == Outcome::ran;
   // Nobody waits for the lock while others are woken.
   for (const std::uint32_t port : touched_) {
     wake(*ways_[port]);

@@ -20,7 +20,12 @@ class CallerPort final : public shm::Insider, private Exit {
   CallerPort(std::unique_ptr<Caller> caller, std::uint32_t port)
       : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {}
 
-  bool run(std::span<const Frame> frames, shm::Channel& channel) override;
+  bool run(std::span<const Frame> frames, shm::Channel& channel) override {
+    return run(frames, channel, IfHeld::wait);
+  }
+  bool run_if_free(std::span<const Frame> frames, shm::Channel& channel) override {
+    return run(frames, channel, IfHeld::give_up);
+  }
   bool shares_processor() override;
 
  private:
@@ -36,6 +41,7 @@ class CallerPort final : public shm::Insider, private Exit {
     bool buffers = false;  // a frame of this batch had no room: those behind it do not overtake it
   };
 
+  bool run(std::span<const Frame> frames, shm::Channel& channel, IfHeld held);
   bool open() override;
   rt::Room room(std::uint32_t port) override;
   void filled(std::uint32_t port, std::uint32_t length) override;

@@ -9,12 +9,17 @@ namespace {
 
 /// Bytes that are run at once: what they make is copied out while it is in the nearest cache.
 constexpr std::size_t kBytesAtOnce = 32 * 1024;
+/// Who finds another one at it goes on to queue for so long, before it looks again and before it
+/// waits.
+constexpr std::size_t kBytesBetweenLooks = 8 * 1024;
+constexpr std::size_t kMostBytes = 256 * 1024;
 
 }  // namespace
 
 InsideWay::InsideWay(std::unique_ptr<Insider> insider)
     : insider_(std::move(insider)),
-      room_(std::make_unique_for_overwrite<std::uint8_t[]>(kBytesAtOnce + kMaxCellBytes + kLine)) {
+      room_(std::make_unique_for_overwrite<std::uint8_t[]>(kMostBytes + kMaxCellBytes + kLine)),
+      try_at_(kBytesAtOnce) {
   const auto place = reinterpret_cast<std::uintptr_t>(room_.get());
   bytes_ = room_.get() + (round_up(place, kLine) - place);
 }
@@ -22,14 +27,22 @@ InsideWay::InsideWay(std::unique_ptr<Insider> insider)
 void InsideWay::put(const Pieces& frame, Channel& channel) {
   std::uint8_t* const begin = frame.front != nullptr ? frame.front : bytes_ + used_;
   std::uint8_t* const middle = std::ranges::copy(frame.head, begin).out;
+  const std::size_t bytes = round_up(frame.size(), kLine);
   if (frame.front == nullptr) {
     std::ranges::copy(frame.body, middle);
-    used_ += round_up(frame.size(), kLine);
+    used_ += bytes;
   }
   frames_.emplace_back(begin, frame.size());
-  queued_ += frame.size();
-  if (queued_ >= kBytesAtOnce || frames_.size() >= channel.mapping().geometry().cells) {
+  queued_ += bytes;
+  if (queued_ >= (left_ ? kBytesAtOnce : kMostBytes) ||
+      frames_.size() >= channel.mapping().geometry().cells) {
     publish(channel);
+  } else if (queued_ >= try_at_) {
+    if (insider_->run_if_free(frames_, channel)) {
+      clear();
+    } else {
+      try_at_ = queued_ + kBytesBetweenLooks;
+    }
   }
 }
 
@@ -49,8 +62,13 @@ void InsideWay::publish(Channel& channel) {
     until_ = channel.out().published();
     left_ = true;
   }
+  clear();
+}
+
+void InsideWay::clear() {
   frames_.clear();
   used_ = queued_ = 0;
+  try_at_ = kBytesAtOnce;
 }
 
 }  // namespace catchment::shm

@@ -29,11 +29,14 @@ class InsideWay {
   void publish(Channel& channel);
 
  private:
+  void clear();
+
   std::unique_ptr<Insider> insider_;
   std::unique_ptr<std::uint8_t[]> room_;
   std::uint8_t* bytes_;     // whole lines of it
   std::size_t used_ = 0;    // of them
-  std::size_t queued_ = 0;  // bytes of frames_
+  std::size_t queued_ = 0;  // bytes of frames_, as whole lines: used_ and what lies elsewhere
+  std::size_t try_at_;      // so many of them are worth a look whether they can be run
   std::vector<Insider::Frame> frames_;
   bool left_ = false;        // some frames were left to the switch
   std::uint64_t until_ = 0;  // that it has to take before any is run here: frames keep their order

@@ -25,6 +25,9 @@ class Insider {
   /// the switch can do goes to it through `channel`, marked. False: nothing has happened, and the
   /// frames are the switch's to run.
   virtual bool run(std::span<const Frame> frames, Channel& channel) = 0;
+  /// Runs frames as run() does, unless another peer is running some: then false, and nothing has
+  /// happened.
+  virtual bool run_if_free(std::span<const Frame> frames, Channel& channel) = 0;
   /// Whether somebody whom frames go to was last seen on the processor that this thread is on.
   virtual bool shares_processor() = 0;
 };
