@@ -1,7 +1,7 @@
 """What synthesis makes of a module, as Verilog that a simulator takes in the place of the module's sources.
 
-Yosys has models of LUTs, flip-flops, carries and shift registers; those of block RAMs and UltraRAMs stand in
-rtl/cells. That of the DSP slice is the vendor's (XilinxUnisimLibrary), in a folder that whoever has it names:
+Yosys has models of LUTs, flip-flops and shift registers; those of carries, DSP slices, block RAMs and UltraRAMs stand
+in rtl/cells. Any other is the vendor's (XilinxUnisimLibrary), in a folder that whoever has it names:
 docs/explanation/rtl-netlists.md.
 """
 
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catchment.checkout import ROOT
-from catchment.rtl.sources import HEADERS, RTL
+from catchment.rtl.sources import HEADERS, RTL, closure
 from catchment.rtl.synth import SynthError, Target, mapping, needed
 
 BUILD = ROOT / "build" / "netlist"
@@ -45,14 +45,15 @@ def mapped(target: Target, models: Path | None) -> list[Path]:
         MissingModelError: a cell has no model.
     """
     netlist = _netlist(target)
-    ours = {path.stem: path for path in sorted(MODELS.glob("*.sv"))}
-    used = set(_CELL.findall(netlist.read_text())) - ours.keys()
+    used = set(_CELL.findall(netlist.read_text()))
+    ours = {path.stem: path for cell in used if (MODELS / f"{cell}.sv").is_file() for path in closure(cell, (MODELS,))}
+    used -= ours.keys()
     yosys = {module[1]: module[0] for module in _MODULE.finditer(_cells().read_text()) if module[1] in used}
     strange = sorted(used - yosys.keys())
     if missing := [cell for cell in strange if models is None or not (models / f"{cell}.v").is_file()]:
         raise MissingModelError(f"{target.top}: no model of {', '.join(missing)} in {models or 'no folder'}")
     vendors = [two_valued(models / f"{cell}.v") for cell in strange if models is not None]
-    return [netlist, *vendors, *ours.values(), _kept("cells", "".join(yosys.values()))]
+    return [netlist, *vendors, *sorted(ours.values()), _kept("cells", "".join(yosys.values()))]
 
 
 def two_valued(model: Path) -> Path:

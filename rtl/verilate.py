@@ -25,6 +25,8 @@ _FAILURES = (ROOT / "rtl" / "harness" / "failures.hpp", ROOT / "rtl" / "harness"
 _MAKE_FLAGS = f"CFG_CXXFLAGS_PCH_I=-include OPT_GLOBAL='-O2 -include {_FAILURES[0]}' OPT_SLOW=-O0 OPT_FAST="
 # A netlist has a variable a bit: to optimize its code takes longer than to run it.
 _LEVEL, _LEVEL_INSTEAD = "-O1", "-O0"
+# To read the header with all of its variables takes longer than to compile a file of the usual size.
+_FLAGS_INSTEAD = ("--output-split", "200000")
 _CPP_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -152,7 +154,7 @@ def build(
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the same
         if not library.is_file():
-            options = _options(waves, timing, instead)
+            options = [*_options(waves, timing, instead), *(_FLAGS_INSTEAD if instead else ())]
             files: list[str | Path] = [LINT_RULES, *instead, "--top", top] if instead else sources(top)
             options += ["-MAKEFLAGS", f"{_MAKE_FLAGS}{_LEVEL_INSTEAD if instead else _LEVEL}"]
             options += [f"-G{name}={value}" for name, value in (parameters or {}).items()]

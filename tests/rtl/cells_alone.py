@@ -70,6 +70,27 @@ URAM288 = Cell(
     {"DOUT_A": 72, "DOUT_B": 72},
     {"SLEEP": 0, **{f"INJECT_{kind}BITERR_{port}": 0 for kind in "DS" for port in "AB"}},
 )
+# Its registers and modes are multiply_add's.
+DSP48E2 = Cell(
+    "DSP48E2",
+    ("CLK",),
+    {
+        "A": 30, "B": 18, "C": 48, "PCIN": 48, "OPMODE": 9, "CEA2": 1, "CEB2": 1, "CEM": 1, "CEP": 1,
+        "RSTA": 1, "RSTB": 1, "RSTM": 1, "RSTP": 1, "ALUMODE": 4, "INMODE": 5, "CARRYINSEL": 3, "CARRYIN": 1,
+    },
+    {"P": 48, "PCOUT": 48},
+    dict.fromkeys(
+        (
+            "ACIN", "BCIN", "D", "CARRYCASCIN", "MULTSIGNIN", "CEA1", "CEB1", "CEC", "CED", "CEAD", "CEALUMODE",
+            "CECARRYIN", "CECTRL", "CEINMODE", "RSTC", "RSTD", "RSTCTRL", "RSTALLCARRYIN", "RSTALUMODE", "RSTINMODE",
+        ),
+        0,
+    ),
+)  # fmt: skip
+DSP_REGISTERS = dict.fromkeys(
+    ("CREG", "DREG", "ADREG", "INMODEREG", "OPMODEREG", "ALUMODEREG", "CARRYINREG", "CARRYINSELREG"), 0
+)
+CARRY4 = Cell("CARRY4", (), {"CI": 1, "CYINIT": 1, "DI": 4, "S": 4}, {"CO": 4, "O": 4}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +185,22 @@ def uram_clocks(rng: random.Random, count: int) -> list[dict[str, int]]:
         for port in "AB":
             pins[f"ADDR_{port}"] = near % 8 if rng.random() < 0.7 else rng.randrange(1 << 12)
             pins[f"RST_{port}"] = int(rng.random() < 0.1)
+        found.append(pins)
+    return found
+
+
+def dsp_clocks(rng: random.Random, count: int) -> list[dict[str, int]]:
+    """Pins at random, numbers often at an end; each register is reset now and then, and often stands still."""
+    found = []
+    for _ in range(count):
+        pins = dict.fromkeys(DSP48E2.inputs, 0)
+        for name in ("A", "B", "C", "PCIN"):
+            size = DSP48E2.inputs[name]
+            ends = (1 << size - 1, (1 << size - 1) - 1, (1 << size) - 1, 0)
+            pins[name] = rng.choice(ends) if rng.random() < 0.2 else rng.getrandbits(size)
+        pins |= {name: int(rng.random() < 0.8) for name in pins if name.startswith("CE")}
+        pins |= {name: int(rng.random() < 0.05) for name in pins if name.startswith("RST")}
+        pins["OPMODE"] = rng.choice((0, 3)) << 7 | rng.choice((0, 1)) << 4 | rng.choice((0, 5, 5, 5))
         found.append(pins)
     return found
 

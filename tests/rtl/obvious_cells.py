@@ -1,4 +1,4 @@
-"""Memory cells of UltraScale+ as bits in lists: slow, and plain."""
+"""Cells of UltraScale+ as bits, memories as lists of them: slow, and plain."""
 
 from __future__ import annotations
 
@@ -120,4 +120,38 @@ def uram_outputs(interleaved: bool, clocks: Sequence[Mapping[str, int]]) -> list
             elif pins[f"EN_{port}"] and not pins[f"RDB_WR_{port}"]:
                 out[port] = words[at]
         found.append((out["A"], out["B"]))
+    return found
+
+
+def carry_outputs(pins: Mapping[str, int]) -> int:
+    """CO and above it O: a step hands on the carry that came where S is set, else DI."""
+    carry = pins["CI"] | pins["CYINIT"]
+    carries = sums = 0
+    for step in range(4):
+        set_here = pins["S"] >> step & 1
+        sums |= (carry ^ set_here) << step
+        carry = carry if set_here else pins["DI"] >> step & 1
+        carries |= carry << step
+    return carries | sums << 4
+
+
+def _signed(value: int, size: int) -> int:
+    return value - (value >> size - 1 << size)
+
+
+def dsp_outputs(clocks: Sequence[Mapping[str, int]]) -> list[int]:
+    """P after each clock."""
+    a = b = product = total = 0
+    found = []
+    for pins in clocks:
+        if pins["CEP"]:
+            terms = {0: product, 4: pins["PCIN"], 8: pins["C"]}
+            total = sum(term for bit, term in terms.items() if pins["OPMODE"] >> bit & 1)
+        if pins["CEM"]:
+            product = a * b
+        a = _signed(pins["A"] & (1 << 27) - 1, 27) if pins["CEA2"] else a
+        b = _signed(pins["B"], 18) if pins["CEB2"] else b
+        a, b = 0 if pins["RSTA"] else a, 0 if pins["RSTB"] else b
+        product, total = 0 if pins["RSTM"] else product, 0 if pins["RSTP"] else total
+        found.append(total & (1 << 48) - 1)
     return found

@@ -1,7 +1,8 @@
-"""Our models of memory cells: against plain ones in Python, and against the vendor's where they are."""
+"""Our models of cells: against plain ones in Python, and against the vendor's where they are."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Mapping
@@ -9,10 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cells_alone import RAMB18E2, RAMB36E2, URAM288, BlockRam, Cell, run, uram_clocks
+from cells_alone import (
+    CARRY4,
+    DSP48E2,
+    DSP_REGISTERS,
+    RAMB18E2,
+    RAMB36E2,
+    URAM288,
+    BlockRam,
+    Cell,
+    dsp_clocks,
+    run,
+    uram_clocks,
+)
 from netlists import VENDORS
 from numpy.typing import NDArray
-from obvious_cells import block_ram_outputs, uram_outputs
+from obvious_cells import block_ram_outputs, carry_outputs, dsp_outputs, uram_outputs
 
 from catchment.rtl.harness.library import RtlFailedError
 from catchment.rtl.mapped import GLOBALS, MODELS, two_valued
@@ -60,8 +73,15 @@ def by_vendors(
     prompt = folder / "prompt.v"
     prompt.write_text(re.sub(r"<= #100 ", "<= ", model.read_text("utf-8")), "utf-8")
     (folder / "glbl.v").write_text(GLOBALS)
-    checks = {} if cell is URAM288 else {"SIM_COLLISION_CHECK": "NONE"}
+    checks = {"SIM_COLLISION_CHECK": "NONE"} if cell.name in CELLS else {}
     return run(cell, {**parameters, **checks}, clocks, [prompt, folder / "glbl.v"], folder, timing=True)
+
+
+def sums_of(outputs: NDArray[np.uint32]) -> list[int]:
+    """P of a DSP slice; PCOUT is the same."""
+    wide = [int.from_bytes(row.tobytes(), "little") for row in outputs]
+    assert all(word >> 48 & (1 << 48) - 1 == word & (1 << 48) - 1 for word in wide)
+    return [word & (1 << 48) - 1 for word in wide]
 
 
 def words_of(outputs: NDArray[np.uint32]) -> list[tuple[int, int]]:
@@ -87,6 +107,21 @@ def test_an_ultra_ram_with_parity_of_both_kinds(rng: random.Random, tmp_path: Pa
         clocks = uram_clocks(rng, 4000)
         found = words_of(by_ours(URAM288, {"BWE_MODE_A": mode, "BWE_MODE_B": mode}, clocks, tmp_path))
         assert found == uram_outputs(mode == PARITY[0], clocks)
+
+
+@pytest.mark.sampled(4)
+def test_a_dsp_slice_multiplies_and_adds(rng: random.Random, tmp_path: Path) -> None:
+    clocks = dsp_clocks(rng, 4000)
+    clocks[0] |= {"RSTA": 1, "RSTB": 1, "RSTM": 1, "RSTP": 1}
+    assert sums_of(by_ours(DSP48E2, DSP_REGISTERS, clocks, tmp_path)) == dsp_outputs(clocks)
+
+
+@pytest.mark.sampled(4)
+def test_four_steps_of_a_carry_chain_for_all_that_pins_can_be(tmp_path: Path) -> None:
+    values = itertools.product(*(range(1 << width) for width in CARRY4.inputs.values()))
+    clocks = [dict(zip(CARRY4.inputs, pins, strict=True)) for pins in values]
+    found = by_ours(CARRY4, {}, clocks, tmp_path)[:, 0] & 0xFF
+    assert found.tolist() == [carry_outputs(pins) for pins in clocks]
 
 
 @pytest.mark.sampled(4)
@@ -119,11 +154,13 @@ def test_a_write_that_is_not_read_around_leaves_the_other_port_without_a_promise
         (RAMB36E2, {"WRITE_MODE_B": "WRITE_FIRST", "WRITE_WIDTH_B": 9}, "read in the same width only"),
         (RAMB36E2, {"CASCADE_ORDER_A": "FIRST"}, "CASCADE_ORDER_A"),
         (URAM288, {"OREG_A": "TRUE"}, "registers, sleep and the other edge are not modelled"),
+        (DSP48E2, {**DSP_REGISTERS, "AREG": 2}, "other registers than those"),
+        (DSP48E2, {**DSP_REGISTERS, "USE_SIMD": "TWO24"}, "nothing but a product"),
     ],
     ids=lambda value: value.name if isinstance(value, Cell) else str(value),
 )
 def test_what_a_model_lacks_is_refused(cell: Cell, changed: Mapping[str, int | str], said: str, tmp_path: Path) -> None:
-    plain = {} if cell is URAM288 else BlockRam(cell, 18, 18, 18, 18, "READ_FIRST", "READ_FIRST").parameters
+    plain = BlockRam(cell, 18, 18, 18, 18, "READ_FIRST", "READ_FIRST").parameters if cell.name in CELLS else {}
     with pytest.raises(RtlError, match=said):
         by_ours(cell, {**plain, **changed}, [], tmp_path)
 
@@ -133,8 +170,10 @@ def test_what_a_model_lacks_is_refused(cell: Cell, changed: Mapping[str, int | s
     [
         (URAM288, {"RST_MODE_A": "ASYNC"}, {"RST_A": 1}, "asynchronous resets are not modelled"),
         (URAM288, {}, {"EN_A": 1, "ADDR_A": 1 << 12}, "sleep, errors and cascades are not modelled"),
+        (DSP48E2, DSP_REGISTERS, {"OPMODE": 0b000100101}, "other sums than that"),
+        (DSP48E2, DSP_REGISTERS, {"ALUMODE": 3}, "other sums than that"),
     ],
-    ids=["reset", "cascade"],
+    ids=["reset", "cascade", "the sum before", "subtraction"],
 )
 def test_a_pin_that_a_model_lacks_is_refused_when_it_matters(
     cell: Cell, parameters: Mapping[str, int | str], pins: Mapping[str, int], said: str, tmp_path: Path
@@ -167,3 +206,11 @@ def test_an_ultra_ram_does_what_the_vendors_does(mode: str, rng: random.Random, 
     modes = {"BWE_MODE_A": mode, "BWE_MODE_B": mode}
     ours, theirs = (words_of(by(URAM288, modes, clocks, tmp_path)) for by in (by_ours, by_vendors))
     assert ours == theirs
+
+
+@needs_vendors
+@pytest.mark.slow
+def test_a_dsp_slice_does_what_the_vendors_does(rng: random.Random, tmp_path: Path) -> None:
+    clocks = dsp_clocks(rng, 20_000)
+    ours, theirs = (sums_of(by(DSP48E2, DSP_REGISTERS, clocks, tmp_path))[100:] for by in (by_ours, by_vendors))
+    assert ours == theirs and len(set(ours)) > len(ours) // 2
