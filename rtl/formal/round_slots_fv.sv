@@ -6,8 +6,10 @@
 // happened (`invariants`), and from there every step is right.
 module round_slots_fv
   import serial_pkg::*;
+  import transport_pkg::TimerFloor;
 #(
-    parameter int unsigned SLOTS = 4
+    parameter int unsigned SLOTS = 4,
+    parameter logic [31:0] FLOOR = TimerFloor
 ) (
     input logic        clk,
     input logic        rst,
@@ -31,7 +33,7 @@ module round_slots_fv
   logic send_valid, send_ack, send_fresh, send_again, take_sum, take_confirmation, hand_valid, idle;
   seq_t send_seq, lacks, hand_seq, next;
 
-  round_slots #(.SLOTS(SLOTS)) dut (.*);
+  round_slots #(.SLOTS(SLOTS), .FLOOR(FLOOR)) dut (.*);
 
   logic past_reg = 1'b0;
   seq_t watched_reg;    // any one, always the same
@@ -45,7 +47,7 @@ module round_slots_fv
   logic late_reg;       // a later round's sum was taken before its own
 
   function automatic logic [31:0] wait_of(logic [1:0] tries);
-    logic [34:0] longer = {3'd0, rto < 32'd64 ? 32'd64 : rto} << tries;
+    logic [34:0] longer = {3'd0, rto < FLOOR ? FLOOR : rto} << tries;
     return longer > 35'h7fff_ffff ? 32'h7fff_ffff : longer[31:0];
   endfunction
 

@@ -10,7 +10,9 @@ module round_slots
   import transport_pkg::TimerFloor;
 #(
     // number of rounds in flight, a power of two, at least 2
-    parameter int unsigned SLOTS = 64
+    parameter int unsigned SLOTS = 64,
+    // clocks that a round waits at least
+    parameter logic [31:0] FLOOR = TimerFloor
 ) (
     input  logic        clk,
     input  logic        rst,
@@ -18,7 +20,7 @@ module round_slots
     input  logic        enable,
     input  seq_t        first_seq,
     input  logic [15:0] slots,
-    // clocks; a round waits at least TimerFloor and at most WaitMost
+    // clocks; a round waits at least FLOOR and at most WaitMost
     input  logic [31:0] rto,
 
     // a round wants to begin; it does when its PA is sent
@@ -136,7 +138,7 @@ module round_slots
   // What each try waits: twice the one before, never what wraps.
   logic [31:0] wait_reg[4];
 
-  wire [31:0] least = rto < TimerFloor ? TimerFloor : rto;
+  wire [31:0] least = rto < FLOOR ? FLOOR : rto;
 
   always_ff @(posedge clk) begin
     for (int unsigned i = 0; i < 4; i++) begin
