@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,14 +34,25 @@ def tells(number: signal.Signals) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def test_what_a_process_started_ends_with_it_when_nobody_waits_any_more(tmp_path: Path) -> None:
+def test_what_a_process_started_ends_with_it_when_nobody_waits_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = tmp_path / "line"
     os.mkfifo(line)
     said: list[str] = []
+    waited_for = threading.Event()
+    communicate = subprocess.Popen.communicate
+
+    def told_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+        waited_for.set()
+        return communicate(process)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", told_of)
 
     def listen() -> None:
         with line.open() as words:  # once the process has opened it, too
             said.append(words.readline())
+            assert waited_for.wait(PATIENCE)  # it speaks before who started it has gone on to wait
             os.kill(os.getpid(), signal.SIGUSR1)
             said.append(words.read())  # comes to an end with the last who can write
 
