@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import queue
 import subprocess
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
-_KEPT_LINES = 200
+from catchment.softswitch.process_output import ProcessOutput
+
 _QUOTED_LINES = 15
 
 
@@ -46,15 +47,16 @@ class WatchedProcess:
         self.name = name
         self._is_ready = is_ready
         self._error = error
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._log = None if log is None else log.open("wb")
+        self._ready = False
         self._said: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # the ready line; None: it ended
+        taken = None if log is None else log.open("wb")
         try:
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                bufsize=0,
                 env=None if environment is None else dict(environment),
                 # Ctrl-C is for the owner, which then ends us in order. A session would do that, too, but Linux gives
                 # each session a share of the processors (autogroup), and one that sleeps much between busy ones was
@@ -62,11 +64,12 @@ class WatchedProcess:
                 process_group=0,
             )
         except OSError as failure:
-            if self._log is not None:
-                self._log.close()
+            if taken is not None:
+                taken.close()
             raise error(f"{name} does not start: {failure}") from None
-        assert self._process.stdout is not None
-        self._reader = Thread(target=self._read, args=(self._process.stdout,), name=f"output of {name}", daemon=True)
+        assert isinstance(self._process.stdout, FileIO)
+        self._output = ProcessOutput(self._process.stdout, taken, self._look)
+        self._reader = Thread(target=self._follow, name=f"output of {name}", daemon=True)
         self._reader.start()
         try:
             self.ready_line = self._wait_ready(timeout)
@@ -81,8 +84,12 @@ class WatchedProcess:
 
     @property
     def output(self) -> str:
-        """The last lines it wrote."""
-        return "\n".join(self._lines)
+        """The last lines that it has written before this call."""
+        return "\n".join(self._output.lines)
+
+    def catch_up(self) -> None:
+        """Bring its log file up to what it has written before this call."""
+        self._output.catch_up()
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
@@ -99,7 +106,6 @@ class WatchedProcess:
             error: it ended; quotes the end of what it wrote.
         """
         if not self.is_alive():
-            self._reader.join(1.0)
             raise self._error(f"{self.name} ended with code {self._process.returncode}:\n{self._tail()}")
 
     def stop(self, grace: float = 5.0) -> int:
@@ -127,21 +133,14 @@ class WatchedProcess:
     ) -> None:
         self.stop()
 
-    def _read(self, output: IO[bytes]) -> None:
-        waiting = True
-        with output:
-            for raw in output:
-                line = raw.decode(errors="replace").rstrip("\n")
-                self._lines.append(line)
-                if self._log is not None:
-                    self._log.write(raw)
-                    self._log.flush()
-                if waiting and self._is_ready(line):
-                    waiting = False
-                    self._said.put(line)
-        if self._log is not None:
-            self._log.close()
+    def _follow(self) -> None:
+        self._output.follow()
         self._said.put(None)
+
+    def _look(self, line: str) -> None:
+        if not self._ready and self._is_ready(line):
+            self._ready = True
+            self._said.put(line)
 
     def _wait_ready(self, timeout: float) -> str:
         try:
@@ -154,5 +153,5 @@ class WatchedProcess:
         return line
 
     def _tail(self) -> str:
-        lines = list(self._lines)[-_QUOTED_LINES:]
+        lines = self._output.lines[-_QUOTED_LINES:]
         return "\n".join(f"  {line}" for line in lines) or "  (it wrote nothing)"

@@ -246,6 +246,7 @@ class LiveJob:
 
     def log(self) -> str:
         """What the switch wrote."""
+        self.switch.catch_up()
         return (self.folder / "switch.log").read_text("utf-8")
 
     def audit(self) -> str:
