@@ -70,23 +70,27 @@ void Engine::supervise(Nanos now) {
 }
 
 std::optional<CollectiveFailure> Engine::abandoned(Nanos now) {
-  absent_since_ = port_->absent() ? std::min(absent_since_, now) : kNever;
+  const bool gone = port_->absent();
+  absent_since_ = gone ? std::min(absent_since_, now) : kNever;
   if (config_.absent == 0) return std::nullopt;
+  const Nanos silence = roll_call_.unanswered_for(now);
+  if (gone) {
+    if (now - absent_since_ < config_.absent) return std::nullopt;
+  } else {
+    // A rank that is late is no reason: this rank's own calls come back as long as the switch lives.
+    if (port_->tells_absence() || silence < config_.absent) return std::nullopt;
+  }
   CollectiveFailure failure{.kind = "unreachable",
                             .message = "the switch " + config_.peer,
                             .hint = {},
                             .peers = 0,
                             .seq = consumer_.ack(),
                             .fatal = true};
-  if (port_->absent()) {
-    if (now - absent_since_ < config_.absent) return std::nullopt;
+  if (gone) {
     failure.message += " has gone";
     failure.hint = port_->absence();
     return failure;
   }
-  // A rank that is late is no reason: this rank's own calls come back as long as the switch lives.
-  const Nanos silence = roll_call_.unanswered_for(now);
-  if (port_->tells_absence() || silence < config_.absent) return std::nullopt;
   failure.message += heard_ == 0 ? " was never heard" : " is silent";
   failure.message += ", and answers nothing for " + seconds(silence);
   failure.hint = question();

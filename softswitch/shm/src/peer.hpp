@@ -87,7 +87,7 @@ class Peer {
   AdaptivePatience patience_{kPeerPatience};
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;
-  Clock::time_point checked_;  // the link, of a peer that was let in
+  Nanos checked_ = 0;  // the link, of a peer that was let in
   bool reserved_ = false;
   bool lent_ = false;  // the caller looks at frames in their cells
   std::string error_;
