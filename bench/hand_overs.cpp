@@ -1,0 +1,262 @@
+// hand-overs WAY BYTES ROUNDS
+//
+// What an all-reduce of two ranks costs without a protocol: two threads, each on a processor of its
+// own, turn fp32 into lanes, add them up in slots and turn the sums back, as ranks do that run the
+// switch's program, with as many lanes and slots. There are no headers, tables, timers or
+// exponents. Prints the median time of a round, in seconds, as one line of JSON.
+//
+//   copies  whoever comes second leaves the sum in its slot and in a ring for each rank
+//   locked  the same, eight vectors at a time under one lock
+//   shared  whoever comes second leaves the sum in its slot and where both read it
+//   moved   only where both read it
+#include <pthread.h>
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catchment/common/processor.hpp"
+
+namespace {
+
+using catchment::Processor;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLanes = 1024;
+constexpr std::size_t kSlots = 256;
+constexpr std::size_t kBatch = 8;  // vectors that are sent before the next sums are taken
+constexpr float kScale = 1024.0F;
+constexpr std::size_t kLine = 64;
+
+enum class Way { kCopies, kLocked, kShared, kMoved };
+
+struct alignas(kLine) Word {
+  std::atomic<std::uint32_t> value{0};
+};
+
+struct alignas(kLine) Cell {
+  std::array<std::byte, 2 * kLine> header;  // which nobody fills; two cells do not share their sets
+  std::array<std::uint32_t, kLanes> lanes;
+};
+
+/// A window of vectors, and the number of the vector, from one on, that each has last.
+struct Window {
+  explicit Window(std::size_t size) : cells(size), numbers(size) {}
+
+  Cell& cell(std::uint32_t vector) { return cells[vector % cells.size()]; }
+  bool has(std::uint32_t vector) const {
+    return numbers[vector % numbers.size()].value.load(std::memory_order_acquire) == vector + 1;
+  }
+  void publish(std::uint32_t vector) {
+    numbers[vector % numbers.size()].value.store(vector + 1, std::memory_order_release);
+  }
+
+  std::vector<Cell> cells;
+  std::vector<Word> numbers;
+};
+
+/// What both ranks see.
+struct Shared {
+  Window slots{kSlots};
+  std::vector<Word> arrivals{kSlots};
+  std::array<Window, 2> rings{Window(kSlots), Window(kSlots)};
+  Window sums{2 * kSlots};  // a rank may be a window ahead of the other
+  Word lock;
+};
+
+void quantize(const float* values, Cell& cell) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    cell.lanes[i] = __builtin_bswap32(
+        static_cast<std::uint32_t>(static_cast<std::int32_t>(values[i] * kScale)));
+  }
+}
+
+void dequantize(const Cell& cell, float* values) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    values[i] =
+        static_cast<float>(static_cast<std::int32_t>(__builtin_bswap32(cell.lanes[i]))) / kScale;
+  }
+}
+
+void assign(Cell& slot, const Cell& vector) {
+  for (std::size_t i = 0; i < kLanes; ++i) slot.lanes[i] = __builtin_bswap32(vector.lanes[i]);
+}
+
+/// `sum` may be `vector`, so the compiler is told that lanes do not meet other lanes.
+void add(Cell& slot, const Cell& vector, Cell& sum) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    slot.lanes[i] += __builtin_bswap32(vector.lanes[i]);
+    sum.lanes[i] = __builtin_bswap32(slot.lanes[i]);
+  }
+}
+
+/// The slot keeps what was first in it.
+void move(const Cell& slot, const Cell& vector, Cell& sum) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    sum.lanes[i] = __builtin_bswap32(slot.lanes[i] + __builtin_bswap32(vector.lanes[i]));
+  }
+}
+
+class Rank {
+ public:
+  Rank(Shared& shared, int rank, Way way, std::size_t vectors)
+      : shared_(shared), way_(way), rank_(rank), kept_(kSlots), values_(vectors * kLanes) {}
+
+  void fill() { std::ranges::fill(values_, static_cast<float>(rank_ + 1)); }
+
+  bool is_right() const {
+    return std::ranges::all_of(values_, [](float value) { return value == 3.0F; });
+  }
+
+  /// One all-reduce; both ranks call it as often.
+  void round() {
+    const std::size_t count = values_.size() / kLanes;
+    std::size_t sent = 0;
+    for (std::size_t received = 0; received < count;) {
+      const std::size_t batch = std::min({kBatch, count - sent, received + kSlots - sent});
+      for (std::size_t i = sent; i < sent + batch; ++i) quantize(at(i), kept(i));
+      if (batch > 0) send(sent, batch);
+      sent += batch;
+      Window& sums = reads_one_sum() ? shared_.sums : shared_.rings[rank_];
+      while (received < sent && sums.has(number(received))) {
+        dequantize(sums.cell(number(received)), at(received));
+        ++received;
+      }
+    }
+    done_ += static_cast<std::uint32_t>(count);
+  }
+
+ private:
+  bool reads_one_sum() const { return way_ == Way::kShared || way_ == Way::kMoved; }
+  std::uint32_t number(std::size_t vector) const {
+    return done_ + static_cast<std::uint32_t>(vector);
+  }
+  float* at(std::size_t vector) { return values_.data() + vector * kLanes; }
+  Cell& kept(std::size_t vector) { return kept_[number(vector) % kSlots]; }
+
+  void send(std::size_t first, std::size_t batch) {
+    const bool locked = way_ == Way::kLocked;
+    while (locked && shared_.lock.value.exchange(1, std::memory_order_acquire) != 0)
+      Processor::relax();
+    for (std::size_t i = first; i < first + batch; ++i) arrive(number(i), kept(i));
+    if (locked) shared_.lock.value.store(0, std::memory_order_release);
+  }
+
+  void arrive(std::uint32_t vector, Cell& own) {
+    Cell& slot = shared_.slots.cell(vector);
+    if (shared_.arrivals[vector % kSlots].value.fetch_add(1) % 2 == 0) {
+      assign(slot, own);
+      return shared_.slots.publish(vector);
+    }
+    while (!shared_.slots.has(vector)) Processor::relax();
+    if (reads_one_sum()) {
+      Cell& sum = shared_.sums.cell(vector);
+      way_ == Way::kMoved ? move(slot, own, sum) : add(slot, own, sum);
+      return shared_.sums.publish(vector);
+    }
+    add(slot, own, own);
+    for (Window& ring : shared_.rings) {
+      ring.cell(vector).lanes = own.lanes;
+      ring.publish(vector);
+    }
+  }
+
+  Shared& shared_;
+  Way way_;
+  int rank_;
+  std::uint32_t done_ = 0;  // vectors of the rounds before
+  std::vector<Cell> kept_;
+  std::vector<float> values_;
+};
+
+std::vector<int> processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> list;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &allowed)) list.push_back(processor);
+  }
+  if (list.size() < 2) throw std::runtime_error("two processors are needed");
+  return list;
+}
+
+void stay_on(int processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(processor, &only);
+  pthread_setaffinity_np(pthread_self(), sizeof only, &only);
+}
+
+double median_round(Way way, std::size_t bytes, int rounds) {
+  const std::vector<int> places = processors();
+  const std::size_t vectors = std::max<std::size_t>(1, bytes / (kLanes * sizeof(float)));
+  Shared shared;
+  std::vector<double> seconds;
+  std::atomic<bool> right = true;
+  std::barrier both(2);
+  const auto rank = [&](int number) {
+    stay_on(places[static_cast<std::size_t>(number)]);
+    Rank self(shared, number, way, vectors);
+    for (int i = 0; i < rounds; ++i) {
+      self.fill();
+      both.arrive_and_wait();
+      const auto begun = Clock::now();
+      self.round();
+      if (number == 0)
+        seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+    }
+    if (!self.is_right()) right = false;
+  };
+  std::thread other(rank, 1);
+  rank(0);
+  other.join();
+  if (!right) throw std::runtime_error("a sum is wrong");
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What an all-reduce of two ranks costs without a protocol.");
+  Way way = Way::kCopies;
+  std::size_t bytes = 0;
+  int rounds = 1;
+  const std::map<std::string, Way> ways{{"copies", Way::kCopies},
+                                        {"moved", Way::kMoved},
+                                        {"locked", Way::kLocked},
+                                        {"shared", Way::kShared}};
+  app.add_option("way", way)->required()->transform(CLI::CheckedTransformer(ways));
+  app.add_option("bytes", bytes)
+      ->required()
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
+  app.add_option("rounds", rounds)->required()->check(CLI::Range(1, 1'000'000));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    std::printf("{\"seconds\": %.9f}\n", median_round(way, bytes, rounds));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hand-overs: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
