@@ -77,7 +77,8 @@ std::optional<CollectiveFailure> Engine::abandoned(Nanos now) {
   if (gone) {
     if (now - absent_since_ < config_.absent) return std::nullopt;
   } else {
-    // A rank that is late is no reason: this rank's own calls come back as long as the switch lives.
+    // A rank that is late is no reason: this rank's own calls come back as long as the switch
+    // lives.
     if (port_->tells_absence() || silence < config_.absent) return std::nullopt;
   }
   CollectiveFailure failure{.kind = "unreachable",

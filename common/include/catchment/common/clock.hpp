@@ -24,7 +24,8 @@ inline Nanos time_of(clockid_t clock) {
 
 inline Nanos monotonic_now() { return time_of(CLOCK_MONOTONIC); }
 
-/// The same clock as the kernel's last tick left it, up to 10 ms ago: a look takes a few nanoseconds.
+/// The same clock as the kernel's last tick left it, up to 10 ms ago: a look takes a few
+/// nanoseconds.
 inline Nanos coarse_now() { return time_of(CLOCK_MONOTONIC_COARSE); }
 
 /// The same time as monotonic_now() counts it: steady_clock reads CLOCK_MONOTONIC.
