@@ -1,6 +1,9 @@
 """Types of the native endpoint (host/transport/native); `host.Endpoint` is the interface to use."""
 
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, final
+
+_Place = TypeVar("_Place", bound=tuple[object, int, int, int])
 
 @final
 class Pinned:
@@ -18,6 +21,25 @@ class Pinned:
     @property
     def place(self) -> tuple[int, int, int, str]:
         """The address, the bytes, the item's bytes, and the format, all at once."""
+
+@final
+class Places(Generic[_Place]):
+    """Finds where the usual arrays lie, as tuples of a class: an owner, an address, a number of elements, their type.
+
+    Of buffers, `formats` are those of PEP 3118 that are taken, with an item's bytes; of tensors, which have the
+    attribute `tensor`, `dtypes` are those that are taken, and may become more.
+    """
+
+    def __new__(
+        cls,
+        made: type[_Place],
+        formats: Mapping[tuple[str, int], int],
+        tensor: str,
+        dtypes: Mapping[Any, int],
+        /,
+    ) -> Places[_Place]: ...
+    def find(self, array: object, writable: bool, /) -> _Place | None:
+        """Where a contiguous array of numbers lies; None for all that is unusual or refused."""
 
 @final
 class Request:

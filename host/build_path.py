@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NATIVE_MODULES = (
     "catchment.host._native",
+    "catchment.host._collectives",
     "catchment.host._optimizer",
     "catchment.host._glm",
     "catchment.host._torch_group",

@@ -37,6 +37,7 @@ TARGETS: Final = {
     "catchment_shm": "softswitch/shm/libcatchment_shm.so",
     "_softswitch": "softswitch/runtime/_softswitch*.so",
     "catchment_collectives": "host/libcatchment_collectives.so",
+    "_collectives": "host/_collectives*.so",
     "_native": "host/_native*.so",
     "_optimizer": "host/_optimizer*.so",
     "_glm": "host/_glm*.so",

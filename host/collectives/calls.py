@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import CALL
 from catchment.host.collectives.strided import Strided
 from catchment.host.errors import EndpointError
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
@@ -16,34 +14,45 @@ ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER, BESIDE, REFU
 _NAMES: Final = (
     "", "all_reduce", "reduce", "broadcast", "barrier", "reduce_scatter", "all_gather", "beside", "refuse"
 )  # fmt: skip
+WITHOUT_ARRAYS: Final = (BARRIER, REFUSED)
 OPS: Final = {"sum": 0, "mean": 1, "max": 2}
 NOTHING: Final = Buffer(None, 0, 0, DataType.BYTES)
 _MOST_PRIORITY = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
-    """How one call is carried out; see `Communicator.all_reduce`. `timeout` is in seconds, `places` in bytes."""
+class CallOptions(NamedTuple):
+    """How one call is carried out, as the C library takes it; `asked` checks what a caller says."""
 
-    priority: int
-    timeout: float | None
-    tag: int
+    priority: int = 0
+    timeout_ns: int = 0
+    tag: int = 0
     root: int = 0
-    places: Strided | None = None
+    step: int = 0
+    block: int = 0
+    blocks: int = 0
+    stride: int = 0
 
-    def __post_init__(self) -> None:
-        if abs(self.priority) > _MOST_PRIORITY or not 0 <= self.tag < 1 << 32:
-            raise wrong(f"priority {self.priority}, tag {self.tag}", "a priority has 32 bits, a tag is 0..2**32-1")
-        if self.timeout is not None and not self.timeout > 0:
-            raise wrong(f"a timeout of {self.timeout} s", "give a positive number of seconds")
-
-
-USUAL: Final = CallOptions(0, None, 0)
+    def at(self, places: Strided) -> CallOptions:
+        """The same call with each rank's part at `places`, in bytes."""
+        return self._replace(step=places.step, block=places.block, blocks=places.blocks, stride=places.stride)
 
 
-def usual(priority: int, timeout: float | None, tag: int) -> CallOptions:
-    """The options of a call without root and places; those of most calls are made once."""
-    return CallOptions(priority, timeout, tag) if priority or tag or timeout is not None else USUAL
+USUAL: Final = CallOptions()
+
+
+def asked(priority: int, timeout: float | None, tag: int, root: int = 0) -> CallOptions:
+    """The options of a call; see `Communicator.all_reduce`. Those of most calls are made once.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not (priority or tag or root) and timeout is None:
+        return USUAL
+    if abs(priority) > _MOST_PRIORITY or not 0 <= tag < 1 << 32:
+        raise wrong(f"priority {priority}, tag {tag}", "a priority has 32 bits, a tag is 0..2**32-1")
+    if timeout is not None and not timeout > 0:
+        raise wrong(f"a timeout of {timeout} s", "give a positive number of seconds")
+    return CallOptions(priority, 0 if timeout is None else int(timeout * 1e9), tag, root)
 
 
 class Numbers(NamedTuple):
@@ -64,27 +73,6 @@ NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED, WHOLE = range(5)
 
 
 UNSCALED: Final = Numbers()
-
-
-def call_bytes(kind: int, source: Buffer, target: Buffer, options: CallOptions, numbers: Numbers) -> bytes:
-    """The call as the C library takes it."""
-    places = options.places
-    return CALL.pack(
-        kind,
-        numbers.op,
-        source.dtype,
-        numbers.scaling,
-        numbers.exponent,
-        options.root,
-        options.priority,
-        options.tag,
-        source.elements,
-        source.address,
-        target.address,
-        0 if options.timeout is None else int(options.timeout * 1e9),
-        *((0, 0, 0, 0) if places is None else (places.step, places.block, places.blocks, places.stride)),
-        numbers.packed,
-    )
 
 
 def elements(array: Any, *, writable: bool) -> Buffer:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import threading
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
+from catchment.host import _collectives
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import UNSCALED, CallOptions, Numbers, in_words, wrong
+from catchment.host.collectives.calls import UNSCALED, USUAL, CallOptions, Numbers, in_words, wrong
 from catchment.host.collectives.coalesced import Coalesced
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
@@ -100,13 +97,12 @@ class Communicator:
         self._stream = stream
         self._rank = int(config.rank)
         self._scaling = scaling
+        self._usual: dict[str, Numbers] = {}  # of sums and means of floats that do not say how
         self._path: bytes | None = config.shm_path
         self._library = library()
         self._histories: dict[str, History] = {}
-        self._order = threading.Lock()
-        self._process = os.getpid()
-        self._pending: deque[Work] = deque()
         self._handle = handle
+        self._operations = _collectives.Operations(handle, Work)
         self._local = (config.local_ip.decode(), int(self._library.catchment_group_port(handle)))
 
     @classmethod
@@ -215,7 +211,7 @@ class Communicator:
             CollectiveError: kind ``argument``; what happens later is raised by `Work.wait`.
         """
         arrays = self._in_and_out(array, out)
-        return self._reduce(calls.ALL_REDUCE, arrays, calls.usual(priority, timeout, tag), op, scaling)
+        return self._reduce(calls.ALL_REDUCE, arrays, calls.asked(priority, timeout, tag), op, scaling)
 
     def reduce(
         self,
@@ -230,7 +226,7 @@ class Communicator:
         tag: int = 0,
     ) -> Work:
         """Add up as `all_reduce` does, but only `root` gets the result; the others' arrays stay as they are."""
-        options = CallOptions(priority, timeout, tag, self._root(root))
+        options = calls.asked(priority, timeout, tag, self._root(root))
         if self._rank == root:
             return self._reduce(calls.REDUCE, self._in_and_out(array, out), options, op, scaling)
         kept = calls.elements(array, writable=False)
@@ -254,9 +250,9 @@ class Communicator:
         long as one of them, or `array` itself: the result then takes the place of this rank's part.
         """
         source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
-        options = CallOptions(priority, timeout, tag)
+        options = calls.asked(priority, timeout, tag)
         if places is not None:
-            options = replace(options, places=calls.placed(places, ITEM_BYTES[source.dtype]))
+            options = options.at(calls.placed(places, ITEM_BYTES[source.dtype]))
             parts, own = calls.parts(places, source, target, self.size)
         else:
             parts, own = source, target
@@ -272,12 +268,12 @@ class Communicator:
     ) -> Work:
         """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
         buffer = calls.raw(array, writable=self._rank != root)
-        options = CallOptions(priority, timeout, tag, self._root(root))
+        options = calls.asked(priority, timeout, tag, self._root(root))
         return self._start(calls.BROADCAST, buffer, buffer, options)
 
     def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it."""
-        options = calls.usual(priority, timeout, tag)
+        options = calls.asked(priority, timeout, tag)
         return self._start(calls.BARRIER, calls.NOTHING, calls.NOTHING, options)
 
     def all_gather(
@@ -296,10 +292,10 @@ class Communicator:
         long as one of them, or `out` itself: this rank's part then is in its place already.
         """
         source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
-        options = CallOptions(priority, timeout, tag)
+        options = calls.asked(priority, timeout, tag)
         if places is not None:
             in_bytes = calls.placed(places, calls.item_bytes(out))
-            options = replace(options, places=in_bytes)
+            options = options.at(in_bytes)
             target, source = calls.parts(in_bytes, target, source, self.size)
         if target.elements != self.size * source.elements:
             raise wrong(
@@ -331,11 +327,11 @@ class Communicator:
         if not 0 <= elements < 1 << 36:
             raise wrong(f"{elements} elements", "give 0..2**36-1")
         counted = Buffer(None, 0, elements, DataType.BYTES)
-        return self._start(calls.BESIDE, counted, calls.NOTHING, CallOptions(0, timeout, tag))
+        return self._start(calls.BESIDE, counted, calls.NOTHING, calls.asked(0, timeout, tag))
 
     def refuse(self) -> Work:
         """Take part in what the others call and this rank cannot: it fails on every rank that called it."""
-        return self._start(calls.REFUSED, calls.NOTHING, calls.NOTHING, CallOptions(0, None, 0))
+        return self._start(calls.REFUSED, calls.NOTHING, calls.NOTHING, USUAL)
 
     # ---- state
 
@@ -402,9 +398,12 @@ class Communicator:
         self, kind: int, arrays: tuple[Buffer, Buffer], options: CallOptions, op: str, scaling: Scaling | None
     ) -> Work:
         source, target = arrays
+        floats = source.dtype != DataType.INT32
+        usual = self._usual.get(op) if floats and scaling is None else None
+        if usual is not None:
+            return self._start(kind, source, target, options, usual)
         if op not in calls.OPS:
             raise wrong(f"op {op!r}", f"give one of {', '.join(calls.OPS)}")
-        floats = source.dtype != DataType.INT32
         if op == "mean" and not floats:
             raise wrong("a mean of int32", "take the sum, and divide as you wish")
         code = calls.OPS[op]
@@ -424,22 +423,16 @@ class Communicator:
         else:
             exponent = chosen.exponent if isinstance(chosen, Fixed) else None
             numbers = _numbers(code, exponent, calls.GIVEN, chosen.packed)
+        if chosen is self._scaling:
+            self._usual[op] = numbers
         return self._start(kind, source, target, options, numbers)
 
     def _start(
         self, kind: int, source: Buffer, target: Buffer, options: CallOptions, numbers: Numbers = UNSCALED
     ) -> Work:
-        if os.getpid() != self._process:
-            self.check_process()
-        call = calls.call_bytes(kind, source, target, options, numbers)
-        naming = (kind, source.elements, None if source is calls.NOTHING else source.dtype)
-        with self._order:
-            handle = self._library.catchment_group_start(self._handle, call)
-            # The caller may drop the work at any time, but its arrays have to live until it is done.
-            work = Work(handle, naming, (source.owner, target.owner))
-            while self._pending and self._pending[0].done():
-                self._pending.popleft()
-            self._pending.append(work)
+        work = self._operations.start(kind, source, target, options, numbers)
+        if work is None:
+            raise self.error or AssertionError
         return work
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from functools import cache
 
 from catchment.host import build_path
@@ -87,34 +86,6 @@ class RailStateWords(ctypes.Structure):
         ("last_incident_ns", ctypes.c_int64),
         ("joined", ctypes.c_uint32),
     )
-
-
-class Call(ctypes.Structure):
-    """catchment_call."""
-
-    _fields_ = (
-        ("kind", ctypes.c_int32),
-        ("reduction", ctypes.c_int32),
-        ("type", ctypes.c_int32),
-        ("scaling", ctypes.c_int32),
-        ("exponent", ctypes.c_int32),
-        ("root", ctypes.c_int32),
-        ("priority", ctypes.c_int32),
-        ("tag", ctypes.c_uint32),
-        ("elements", ctypes.c_uint64),
-        ("source", ctypes.c_void_p),
-        ("target", ctypes.c_void_p),
-        ("timeout_ns", ctypes.c_int64),
-        ("step", ctypes.c_uint64),
-        ("block", ctypes.c_uint64),
-        ("blocks", ctypes.c_uint64),
-        ("stride", ctypes.c_uint64),
-        ("packed", ctypes.c_int32),
-    )
-
-
-CALL = struct.Struct("@" + "".join(kind._type_ for _, kind in Call._fields_) + "0P")
-"""A Call made at once, in a third of the time: of a short operation that is a good part."""
 
 
 RUNS, SUCCEEDED, FAILED = range(3)
@@ -228,16 +199,12 @@ def library() -> ctypes.CDLL:
         "group_port": ([handle], ctypes.c_uint16),
         "group_key_due": ([handle], ctypes.c_uint64),
         "group_take_key": ([handle, ctypes.c_uint64, ctypes.c_char_p], ctypes.c_int),
-        "group_start": ([handle, handle], handle),  # a Call, or the bytes of one
         "group_failure": ([handle, ctypes.POINTER(Result)], None),
         "group_get_stats": ([handle, ctypes.POINTER(Stats)], None),
         "group_close": ([handle, nanos], None),
         "group_free": ([handle], None),
-        "work_wait": ([handle, nanos], ctypes.c_int),
-        "work_done": ([handle], ctypes.c_int),
         "work_cancel": ([handle], ctypes.c_int),
         "work_result": ([handle, ctypes.POINTER(Result)], None),
-        "work_free": ([handle], None),
     }
     for name, (arguments, result) in signatures.items():
         function = getattr(loaded, f"catchment_{name}")

@@ -27,6 +27,12 @@ _TORCH = {
 ITEM_BYTES = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}
 
 
+_TENSOR = "data_ptr"
+"""What a tensor has, and no other array."""
+_DTYPES: dict[Any, DataType] = {}
+"""Those of _TORCH that have been met, by torch's own objects: this package does not import torch."""
+
+
 class Buffer(NamedTuple):
     """Memory that stays where it is while `owner` lives: address, elements of `dtype`."""
 
@@ -43,7 +49,9 @@ def lanes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
         EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, another element type, or without
             elements (unless `empty`).
     """
-    if hasattr(array, "data_ptr"):
+    if (found := _places().find(array, writable)) is not None:
+        return _checked(found, empty)
+    if hasattr(array, _TENSOR):
         return _torch(array, _type_of_tensor(array.dtype), int(array.numel()), empty)
     pinned = _pin(array, writable)
     address, nbytes, itemsize, form = pinned.place
@@ -57,7 +65,7 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
         EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, or without elements (unless
             `empty`).
     """
-    if hasattr(array, "data_ptr"):
+    if hasattr(array, _TENSOR):
         return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()), empty)
     pinned = _pin(array, writable)
     return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES), empty)
@@ -71,11 +79,11 @@ def _type_of(form: str, itemsize: int) -> DataType:
     return dtype
 
 
-@cache
 def _type_of_tensor(dtype: Any) -> DataType:
     found = _TORCH.get(str(dtype))
     if found is None:
         raise _refused(f"a tensor of {dtype}", "fp32, fp16, bf16 and int32 are taken")
+    _DTYPES[dtype] = found
     return found
 
 
@@ -92,6 +100,13 @@ def _pinned() -> type[_native.Pinned]:
     from catchment.host import _native  # noqa: PLC0415  only when an endpoint is really used
 
     return _native.Pinned
+
+
+@cache
+def _places() -> _native.Places[Buffer]:
+    from catchment.host import _native  # noqa: PLC0415  as above
+
+    return _native.Places(Buffer, _FORMATS, _TENSOR, _DTYPES)
 
 
 def _pin(array: Any, writable: bool) -> _native.Pinned:

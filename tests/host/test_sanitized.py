@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 from sanitizers import build_sanitized, run_group, runtime
 
-TARGETS = ["_native", "_machines", "_reflector", "_optimizer", "_glm", "catchment_collectives"]
+TARGETS = ["_native", "_machines", "_reflector", "_optimizer", "_glm", "_collectives", "_world", "catchment-switch"]
 TESTS = [
     "test_state_machines.py",
     "test_numbers.py",
     "test_bad_input.py",
     "test_transfer.py",
+    "test_array_places.py",
     "collectives/test_collective_errors.py",
     "collectives/test_collective_sums.py",
     "collectives/test_collective_spoilt.py",
     "collectives/test_exponent_guess.py",
+    "collectives/test_operations.py",
     "collectives/test_ring_links.py",
     "optimizer/test_native.py",
     "glm/test_glm_encoding.py",

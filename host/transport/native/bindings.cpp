@@ -15,6 +15,7 @@
 #include "numbers.hpp"
 #include "open_port.hpp"
 #include "packed_lanes.hpp"
+#include "places.hpp"
 #include "shm_port.hpp"
 #include "tagged_port.hpp"
 
@@ -228,6 +229,10 @@ PYBIND11_MODULE(_native, module) {
         return py::make_tuple(pinned.address(), pinned.nbytes(), pinned.itemsize(),
                               pinned.format());
       });
+
+  PyTypeObject* const places = make_places_type();
+  if (places == nullptr) throw py::error_already_set();
+  module.attr("Places") = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(places));
 
   py::class_<Request, std::shared_ptr<Request>>(module, "Request")
       .def("wait", &wait, py::arg("timeout"))

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from c_caller import Call, c_caller
 from collective_lab import PATIENCE, communicators, together
 
 from catchment.host.collectives import Communicator, calls
-from catchment.host.collectives.library import FAILED, RUNS, SUCCEEDED, Call, Result, library
+from catchment.host.collectives.library import FAILED, RUNS, SUCCEEDED, Result
 from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ["w0", "w1"]
@@ -39,27 +40,27 @@ def in_child(body: Callable[[], bool]) -> bool:
 def refused(work: int) -> bool:
     """Whether a work is done at once, and says that it belongs to another process."""
     result = Result()
-    failed = library().catchment_work_wait(work, LIMIT * SECOND) == library().catchment_work_done(work) == FAILED
-    library().catchment_work_result(work, ctypes.byref(result))
+    failed = c_caller().catchment_work_wait(work, LIMIT * SECOND) == c_caller().catchment_work_done(work) == FAILED
+    c_caller().catchment_work_result(work, ctypes.byref(result))
     return failed and bool(result.failed) and result.kind == b"forked"
 
 
 def starts_nothing(group: int) -> bool:
     """Whether an operation that a child starts is refused."""
-    return library().catchment_group_forked(group) == 1 and refused(
-        library().catchment_group_start(group, ctypes.byref(Call(kind=calls.BARRIER)))
+    return c_caller().catchment_group_forked(group) == 1 and refused(
+        c_caller().catchment_group_start(group, ctypes.byref(Call(kind=calls.BARRIER)))
     )
 
 
 def closes_nothing(group: int) -> bool:
     """Whether what a child closes and frees comes back."""
-    library().catchment_group_close(group, SECOND)
-    library().catchment_group_free(group)
+    c_caller().catchment_group_close(group, SECOND)
+    c_caller().catchment_group_free(group)
     return True
 
 
 def test_a_child_starts_and_closes_nothing(ranks: list[Communicator]) -> None:
-    assert library().catchment_group_forked(ranks[0].handle) == 0
+    assert c_caller().catchment_group_forked(ranks[0].handle) == 0
     assert in_child(lambda: starts_nothing(ranks[0].handle))
     assert in_child(lambda: closes_nothing(ranks[0].handle))
     arrays = [np.full(5000, rank + 1.0, np.float32) for rank in range(2)]
@@ -68,11 +69,11 @@ def test_a_child_starts_and_closes_nothing(ranks: list[Communicator]) -> None:
 
 
 def test_a_child_does_not_wait_for_what_its_parent_has_under_way(ranks: list[Communicator]) -> None:
-    work = library().catchment_group_start(ranks[0].handle, ctypes.byref(Call(kind=calls.BARRIER)))
+    work = c_caller().catchment_group_start(ranks[0].handle, ctypes.byref(Call(kind=calls.BARRIER)))
     assert in_child(lambda: refused(work))
-    assert library().catchment_work_wait(work, 0) == library().catchment_work_done(work) == RUNS
+    assert c_caller().catchment_work_wait(work, 0) == c_caller().catchment_work_done(work) == RUNS
     other = ranks[1].barrier()
-    assert library().catchment_work_wait(work, int(PATIENCE * SECOND)) == SUCCEEDED
-    assert library().catchment_work_done(work) == SUCCEEDED
+    assert c_caller().catchment_work_wait(work, int(PATIENCE * SECOND)) == SUCCEEDED
+    assert c_caller().catchment_work_done(work) == SUCCEEDED
     other.wait(PATIENCE)
-    library().catchment_work_free(work)
+    c_caller().catchment_work_free(work)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_caller import Call, c_caller
 from collective_lab import communicators, together
 from numpy.typing import NDArray
 from rail_ranks import LANES as RAIL_LANES
@@ -27,7 +28,7 @@ from catchment.host.collectives import (
     Whole,
     calls,
 )
-from catchment.host.collectives.library import Call, Result, library
+from catchment.host.collectives.library import Result
 from catchment.sim.golden import collectives as golden
 from catchment.sim.golden import scaled_sums
 from catchment.sim.lab.shm_lab import ShmLab
@@ -304,12 +305,12 @@ def refused(rank: Communicator, **words: int) -> tuple[str, str]:
         "kind": calls.ALL_REDUCE, "type": DataType.FP32, "scaling": calls.NEGOTIATED, "elements": array.size,
         "source": array.ctypes.data, "target": array.ctypes.data, **words,
     }  # fmt: skip
-    work = library().catchment_group_start(rank.handle, ctypes.byref(Call(**asked)))
-    library().catchment_work_wait(work, int(PATIENCE * 1e9))
+    work = c_caller().catchment_group_start(rank.handle, ctypes.byref(Call(**asked)))
+    c_caller().catchment_work_wait(work, int(PATIENCE * 1e9))
     result = Result()
-    library().catchment_work_result(work, ctypes.byref(result))
+    c_caller().catchment_work_result(work, ctypes.byref(result))
     said = (result.kind.decode(), result.message.decode()) if result.failed else ("", "")
-    library().catchment_work_free(work)
+    c_caller().catchment_work_free(work)
     return said
 
 
