@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <utility>
 
 namespace catchment::host {
 namespace {

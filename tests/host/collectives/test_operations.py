@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -244,51 +245,49 @@ def test_other_threads_run_while_one_waits(ranks: list[Communicator]) -> None:
     thread.join(PATIENCE)
 
 
-def test_a_signal_handler_gets_its_turn_and_the_wait_goes_on(ranks: list[Communicator]) -> None:
-    """The handler starts the other rank's half, without which nothing is ever done."""
-    works: list[Work] = []
+@contextmanager
+def told_while_waiting(action: Callable[[], object]) -> Iterator[None]:
+    """A signal's handler does `action` in the main thread while that waits for a Work, and only then."""
+    answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
 
-    def start(number: int, frame: FrameType | None) -> None:
-        works.append(ranks[1].barrier())
+    def handle(number: int, frame: FrameType | None) -> None:
+        waits = frame is not None and frame.f_code is Work.wait.__code__
+        answers.put(waits)
+        if waits:
+            action()
 
-    before = signal.signal(signal.SIGUSR1, start)
+    def tell() -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        while not answers.get(timeout=PATIENCE):  # it came too early
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
     try:
-        work = ranks[0].barrier()
-        threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGUSR1)).start()
-        work.wait(20.0)
+        yield
     finally:
         signal.signal(signal.SIGUSR1, before)
+    thread.join(PATIENCE)
+
+
+@pytest.mark.parametrize("seconds", [20.0, None])
+def test_a_signal_handler_gets_its_turn_and_the_wait_goes_on(ranks: list[Communicator], seconds: float | None) -> None:
+    """The handler starts the other rank's half, without which nothing is ever done."""
+    works: list[Work] = []
+    work = ranks[0].barrier()
+    with told_while_waiting(lambda: works.append(ranks[1].barrier())):
+        work.wait(seconds)
     works[0].wait(PATIENCE)
 
 
 @pytest.mark.parametrize("seconds", [None, 1000.0])
 def test_ctrl_c_ends_a_wait_and_not_the_operation(alone: Communicator, seconds: float | None) -> None:
-    """A thread tries again until the signal has come while the main thread waits."""
-    answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        waits = frame is not None and frame.f_code is Work.wait.__code__
-        answers.put(waits)
-        if waits:
-            raise KeyboardInterrupt
-
-    def tell() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-        while not answers.get(timeout=PATIENCE):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    thread = threading.Thread(target=tell, daemon=True)
     given, there = vector(1.0)
     work = alone.all_reduce(given)
     del given
-    try:
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
-            thread.start()
-            work.wait(seconds)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    thread.join(PATIENCE)
+    with pytest.raises(KeyboardInterrupt), told_while_waiting(lambda: signal.default_int_handler(signal.SIGINT, None)):
+        work.wait(seconds)
     assert not work.done() and there() is not None
 
 
@@ -334,8 +333,8 @@ def test_a_forked_child_knows_what_was_done_before(ranks: list[Communicator]) ->
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-END = """
-import socket, sys, threading
+ENDING = """
+import os, socket, sys, threading, time
 import numpy as np
 from catchment.host import Stream
 from catchment.host.collectives import Communicator
@@ -350,21 +349,35 @@ sys.modules["kept"] = rank, work
 waits = threading.Event()
 
 
+class Last:
+    "Ends only when the thread has: the interpreter, which is ending, waits for nobody else."
+
+    def __del__(self, exists=os.path.exists, pause=time.sleep):
+        while exists(self.thread):
+            pause(0.01)
+
+
 def wait(seconds):
     waits.set()
     work.wait(seconds)
 
 
+def wait_beside(seconds):
+    thread = threading.Thread(target=wait, args=(seconds,), daemon=True)
+    thread.start()
+    last = sys.modules["last"] = Last()
+    last.thread = f"/proc/self/task/{thread.native_id}"
+    waits.wait()
+
+
 """
 
 
-@pytest.mark.parametrize("seconds", [None, 500.0])
-@pytest.mark.parametrize("closes", ["", "rank.close(0.0)"])
-def test_a_program_ends_while_operations_are_under_way(seconds: float | None, closes: str) -> None:
-    """Also while a thread that nobody waits for waits in the library."""
-    ends = f"threading.Thread(target=wait, args=({seconds},), daemon=True).start()\nwaits.wait()\nprint('ends')\n"
-    program = END + (f"{closes}\nprint('ends')\n" if closes else ends)
+@pytest.mark.parametrize("end", ["pass", "rank.close(0.0)", "wait_beside(None)", "wait_beside(500.0)"])
+def test_a_program_ends_while_operations_are_under_way(end: str) -> None:
+    """It ends also while a thread that nobody waits for waits in the library."""
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False
-    )
+        [sys.executable, "-c", f"{ENDING}{end}\nprint('ends')"],
+        cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
     assert (run.returncode, run.stdout, run.stderr) == (0, "ends\n", "")

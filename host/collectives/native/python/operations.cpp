@@ -1,6 +1,5 @@
 #include "operations.hpp"
 
-#include <array>
 #include <utility>
 
 #include "operation.hpp"
