@@ -71,11 +71,10 @@ def _run(
     while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         ready = select.select([wake, *(listener.fileno() for listener in listeners)], [], [], left)[0]
-        now = time.time_ns()  # a signal that has come is behind all frames that came before
         for listener in listeners:
             if listener.fileno() not in ready:
                 continue
-            for frame in listener.waiting(now):
+            for frame in listener.waiting():
                 writer.add_frame(listener.tap.place, frame.time_ns, frame.data, frame.direction, frame.length)
                 captured += 1
                 if captured == count:

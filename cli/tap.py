@@ -81,6 +81,8 @@ class Listener:
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
         self._socket = _open(tap)
+        self._waiting = 0  # frames, as of the last count
+        self._dropped = 0
         self._unfinished = tap.emulated and self._checksums(_GET_CHECKSUMS) != 0
         if self._unfinished:
             self._checksums(_SET_CHECKSUMS, 0)  # the kernel then finishes them, and splits what is merged
@@ -89,13 +91,16 @@ class Listener:
         """The descriptor for select()."""
         return self._socket.fileno()
 
-    def waiting(self, until_ns: int) -> Iterator[Frame]:
-        """The frames to keep of those that wait here, up to the first that came after a time.
+    def waiting(self) -> Iterator[Frame]:
+        """The frames to keep of those that have come by now.
 
-        A busy interface has no end of them, and what is not kept may stand before what is.
+        A busy interface has no end of them, and what is not kept may stand before what is.  They are counted, since
+        their times tell nothing of it: the kernel begins to take times a little after it was asked to, and what came
+        before has the time when it is read.
         """
-        time_ns = 0
-        while time_ns <= until_ns and (received := self._receive()) is not None:
+        self._count()
+        while self._waiting > 0 and (received := self._receive()) is not None:
+            self._waiting -= 1
             time_ns, outgoing, data = received
             direction = self.tap.outgoing if outgoing else self.tap.incoming
             if direction is not None:
@@ -118,8 +123,15 @@ class Listener:
 
     def dropped(self) -> int:
         """How many frames the kernel could not keep for us."""
+        self._count()
+        return self._dropped
+
+    def _count(self) -> None:
+        """Count the frames that came since the last time; the kernel counts those that it dropped with the others."""
         sol_packet, statistics = 263, 6
-        return int(struct.unpack("@II", self._socket.getsockopt(sol_packet, statistics, 8))[1])
+        came, dropped = struct.unpack("@II", self._socket.getsockopt(sol_packet, statistics, 8))
+        self._waiting += came - dropped
+        self._dropped += dropped
 
     def close(self) -> None:
         """Stop listening."""
