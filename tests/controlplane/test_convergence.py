@@ -49,9 +49,8 @@ def test_what_somebody_deletes_or_changes_comes_back(place: Place, rng: random.R
         (group, ports), *_ = [(g, p) for g, p in client.groups().items() if g > 1]
         client.set_group(group, ports[:1])
     until(lambda: place.contents("r1") == before["r1"], "the changed entry and group are right again")
-    with place.controller.operator() as operator:
-        repairs = {switch.name: switch.repairs for switch in operator.switches()}
-    assert sum(repairs.values()) >= 5
+    with place.controller.operator() as operator:  # counts a repair once it is made
+        until(lambda: sum(switch.repairs for switch in operator.switches()) >= 5, "every repair is counted")
 
 
 def test_it_is_repaired_while_the_other_client_is_still_there(place: Place) -> None:
