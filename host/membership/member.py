@@ -349,11 +349,12 @@ class Membership:
             return
         with self._news:
             changed = notice.epoch != self._description.epoch
+            self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
             if changed:
                 self._lost = tuple(notice.lost)
-                self._description = Description.of(notice.description, notice.epoch)
                 self._splits.clear()
-            self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
+                # The last, since any thread reads these: who sees an epoch sees why it began.
+                self._description = Description.of(notice.description, notice.epoch)
             part = self._part
             self._news.notify_all()
         self._keys.take(notice.keys)

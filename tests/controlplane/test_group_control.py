@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -62,6 +64,30 @@ def test_a_lost_member_of_one_job_renews_all(place: Place) -> None:
         now = set().union(*(generations(member.description) for member in members.values()))
         until(lambda: now <= on_switches(place), "the switches have the new numbers")
         assert not on_switches(place) & set().union(*map(generations, old.values()))
+
+
+def test_who_sees_an_epoch_sees_why_it_began(place: Place) -> None:
+    """Any thread may look at a member while it takes a notice: here before each line of that."""
+    seen: list[tuple[int, str]] = []
+
+    def look(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is Membership._take.__code__ and event == "line":
+            member = frame.f_locals["self"]
+            seen.append((member.epoch, member.cause))
+        return look
+
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(group()).token
+        threading.settrace(look)  # of the threads that members start
+        exits.callback(threading.settrace, None)
+        member = exits.enter_context(place.controller.join("train", "w0", token))
+        threading.settrace(None)
+        member.endpoint()
+        other = place.controller.join("train", "w1", token)
+        vanish(other)
+        assert member.superseded(60)
+    assert {epoch for epoch, _ in seen} == {1, 2}
+    assert [cause for epoch, cause in seen if epoch == 2 and "w1 is lost" not in cause] == []
 
 
 def test_a_group_is_shown_and_removed_as_one(place: Place) -> None:
