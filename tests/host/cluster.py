@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +35,14 @@ class Ring:
     relay: Relay
     peers: list[Endpoint]
     stream: Stream
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what the thread of an endpoint brings about."""
+    limit = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < limit, "never became true"
+        time.sleep(0.001)
 
 
 @contextmanager

@@ -8,12 +8,11 @@ import random
 import signal
 import socket
 import threading
-import time
 from typing import Any
 
 import numpy as np
 import pytest
-from cluster import LOCAL, PATIENCE, luwu, ring
+from cluster import LOCAL, PATIENCE, luwu, ring, wait_until
 
 from catchment.host import Endpoint, EndpointError, Request, Stream
 from catchment.wire.generated.constants import MAX_WORKERS, DataType, Flag, Header, PacketType
@@ -27,13 +26,6 @@ def failure_of(request: Request) -> EndpointError:
     assert request.done()
     assert request.status == str(caught.value)
     return caught.value
-
-
-def wait_until(condition: Any) -> None:
-    limit = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < limit, "never became true"
-        time.sleep(0.001)
 
 
 def frame(payload: bytes = b"", **fields: int) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cluster import LOCAL, PATIENCE
+from cluster import LOCAL, PATIENCE, wait_until
 
 from catchment.host import Endpoint, EndpointError, Stream
 from catchment.host.collectives import CollectiveError, Communicator
@@ -66,7 +66,8 @@ def test_forged_sums_are_counted_and_change_nothing(rng: random.Random) -> None:
                 sent += _answer(switch)
             push.wait(PATIENCE)
             pull.wait(PATIENCE)
-            assert peer.stats()["rejects"]["tag"] == sent >= len(forgeries(Header(), b""))
+            assert sent >= len(forgeries(Header(), b""))
+            wait_until(lambda: peer.stats()["rejects"]["tag"] == sent)  # some may come after the last sum
     np.testing.assert_array_equal(into, values)
 
 
@@ -82,7 +83,8 @@ def test_forged_sums_of_a_rank_are_counted_and_change_nothing(rng: random.Random
             while not work.done():
                 sent += _answer(switch)
             work.wait(PATIENCE)
-            assert rank.stats()["forged"] == sent >= len(forgeries(Header(), b""))
+            assert sent >= len(forgeries(Header(), b""))
+            wait_until(lambda: rank.stats()["forged"] == sent)
     np.testing.assert_array_equal(result, values)
 
 
