@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from collective_lab import PATIENCE, communicators, together
+from test_rail_failures import until
 
 from catchment.host.collectives import CollectiveError, Communicator
 from catchment.sim.golden import collectives as golden
@@ -28,9 +29,9 @@ def lab() -> Iterator[ShmLab]:
         yield lab
 
 
-def threads() -> int:
-    """The threads of this process."""
-    return len(list(Path("/proc/self/task").iterdir()))
+def threads() -> set[str]:
+    """The threads of this process; the kernel shows one a little longer than others wait for its end."""
+    return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
 def sums(ranks: Sequence[Communicator], elements: int, first: float) -> list[float]:
@@ -80,16 +81,16 @@ def test_groups_in_threads_of_their_own_get_their_own_sums(lab: ShmLab, seed: in
 
 
 def test_many_groups_cost_one_thread_a_port(lab: ShmLab) -> None:
-    before = threads()
     plans = [lab.allreduce(NAMES, slots=SLOTS, name=f"many{i}") for i in range(GROUPS)]
+    before = threads()
     with ExitStack() as opened:
         first = opened.enter_context(communicators(lab, plans[0]))
-        one = threads()
+        own = threads() - before
         groups = [first, *(opened.enter_context(communicators(lab, plan)) for plan in plans[1:])]
-        assert threads() == one == before + len(NAMES)
+        assert threads() - before == own and len(own) == len(NAMES)
         for ranks in groups:
             assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * len(NAMES)
-    assert threads() == before
+    until(lambda: not threads() - before, "a thread goes on behind the last group")
     for plan in plans:
         lab.remove(plan)
 
