@@ -31,7 +31,10 @@ CRASHES = {-fatal for fatal in FATAL} | {128 + fatal for fatal in FATAL}
 """Return codes of tests whose process the bug has crashed, which every tier of tests reports as a failure."""
 OUT_OF_TIME = "+ Timeout +"
 """What pytest-timeout says when it ends the process of a test that a bug keeps waiting, which is a failure, too."""
-DOES_NOT_BUILD = {".sv": "verilate.RtlError: ", ".svh": "verilate.RtlError: ", ".p4": "CompileError: "}
+DOES_NOT_BUILD = {
+    **dict.fromkeys(HARDWARE_SOURCES, ("verilate.RtlError: ", "synth.SynthError: ")),
+    ".p4": ("CompileError: ",),
+}
 """What pytest, but no docstring that it shows, says of a test whose hardware or P4 program cannot be built."""
 
 
@@ -150,8 +153,8 @@ def objection(bug: Bug, code: int, said: str) -> str:
         code: of the run, as of a process of Python's: a signal that ended it is below 0, or above 128.
         said: by the run.
     """
-    unbuilt = DOES_NOT_BUILD.get(Path(bug.file).suffix)
-    if code == DOES_NOT_COMPILE or (unbuilt is not None and unbuilt in said):
+    unbuilt = DOES_NOT_BUILD.get(Path(bug.file).suffix, ())
+    if code == DOES_NOT_COMPILE or any(words in said for words in unbuilt):
         return f"it does not build, which is no test:\n{said}"
     if code in CRASHES:
         return ""

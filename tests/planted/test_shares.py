@@ -62,6 +62,19 @@ def test_a_bug_is_noticed_by_a_failed_test_a_crash_or_a_timeout_and_by_nothing_e
     assert why in found
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("rtl/a.sv", "E  catchment.rtl.verilate.RtlError: no such signal"),
+        ("rtl/a.svh", "E  catchment.rtl.synth.SynthError: no such signal"),
+        ("p4src/a.p4", "E  catchment.softswitch.errors.CompileError: no such field"),
+    ],
+)
+def test_what_cannot_be_built_is_not_noticed(file: str, said: str) -> None:
+    """A simulator, the synthesis of a netlist or the compiler refuses it."""
+    assert "does not build" in objection(Bug(file, "a", "b", BUG.test), 1, f"{said}\n1 failed")
+
+
 def test_a_tier_has_what_quicker_ones_notice() -> None:
     lines = shares(Counter({"check": 1, "test": 2, "nobody": 1}))
     assert [line.split()[1:5] for line in lines] == [
