@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import random
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from collective_lab import PATIENCE, all_exact, communicators, results, start, together
+from forked import in_child
 
 from catchment.controlplane.jobs import JobPlan
 from catchment.host import Stream
@@ -347,18 +347,14 @@ def summed(rank: Communicator) -> np.float32:
 
 
 def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
+    def refused() -> bool:
+        with pytest.raises(CollectiveError) as caught:
             ranks[0].barrier()
-        except CollectiveError as error:
-            code = 0 if error.kind == "forked" else 2
         ranks[0].close()
         ranks[0].__del__()
-        os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+        return caught.value.kind == "forked"
+
+    assert in_child(refused)
     assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * 3
 
 

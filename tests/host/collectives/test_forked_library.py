@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from c_caller import Call, c_caller
 from collective_lab import PATIENCE, communicators, together
+from forked import LIMIT, in_child
 
 from catchment.host.collectives import Communicator, calls
 from catchment.host.collectives.library import FAILED, RUNS, SUCCEEDED, Result
 from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ["w0", "w1"]
-LIMIT = 60  # s; then a child that hangs is ended
-
 SECOND = 10**9
 
 
@@ -26,15 +23,6 @@ SECOND = 10**9
 def ranks() -> Iterator[list[Communicator]]:
     with ShmLab(NAMES) as lab, communicators(lab, lab.allreduce(NAMES, slots=16)) as made:
         yield made
-
-
-def in_child(body: Callable[[], bool]) -> bool:
-    """Whether a forked child that does this says yes."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(LIMIT)
-        os._exit(0 if body() else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def refused(work: int) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from collective_lab import PATIENCE, communicators, together
+from forked import LIMIT, in_child
 
 from catchment.checkout import ROOT
 from catchment.host import Stream, _collectives
@@ -27,7 +28,6 @@ from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ["w0", "w1"]
 LOCAL = ("127.0.0.1", 0)
-LIMIT = 60  # s; then a child that hangs is ended
 
 
 class Vector(np.ndarray[Any, Any]):
@@ -293,21 +293,19 @@ def test_ctrl_c_ends_a_wait_and_not_the_operation(alone: Communicator, seconds: 
 
 def test_a_forked_child_waits_for_nothing_and_ends(ranks: list[Communicator]) -> None:
     pending = ranks[0].barrier()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(LIMIT)
-        code = 1
-        try:
-            pending.wait()
-        except CollectiveError as error:
-            code = 0 if error.kind == "forked" and pending.done() else 2
-        try:
-            ranks[0].all_reduce(np.ones(3, np.float32))
-        except CollectiveError as error:
-            code += 0 if error.kind == "forked" else 4
-        del pending
-        os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def refused() -> bool:
+        nonlocal pending
+        kinds = []
+        for call in (pending.wait, lambda: ranks[0].all_reduce(np.ones(3, np.float32))):
+            with pytest.raises(CollectiveError) as caught:
+                call()
+            kinds.append(caught.value.kind)
+        done = pending.done()
+        del call, pending
+        return done and kinds == ["forked", "forked"]
+
+    assert in_child(refused)
     assert not pending.done()
     ranks[1].barrier().wait(PATIENCE)
     pending.wait(PATIENCE)
@@ -320,17 +318,13 @@ def test_a_forked_child_knows_what_was_done_before(ranks: list[Communicator]) ->
     seen.wait(PATIENCE)
     ranks[0].barrier()
     ranks[1].barrier().wait(PATIENCE)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(LIMIT)
-        code = 1
-        try:
-            seen.wait()
-            unseen.wait()
-            code = 0 if seen.exception() is None and unseen.exception() is None else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def known() -> bool:
+        seen.wait()
+        unseen.wait()
+        return seen.exception() is None and unseen.exception() is None
+
+    assert in_child(known)
 
 
 ENDING = """

@@ -1,0 +1,27 @@
+"""What a forked child sees."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+LIMIT: Final = 60
+"""Seconds; then a child that hangs is ended."""
+
+
+def in_child(body: Callable[[], bool]) -> bool:
+    """Whether a forked child that does this says yes; it ends here, whatever becomes of it."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LIMIT)
+        code = 1
+        try:
+            code = 0 if body() else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
