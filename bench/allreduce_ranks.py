@@ -25,7 +25,7 @@ from catchment.controlplane.jobs import JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Topology, star
-from catchment.sim.lab.local_switch import LANES, SLOTS, rings
+from catchment.sim.lab.local_switch import LANES, SLOTS, rings, slots_of
 from catchment.sim.lab.mininet import MininetNetwork
 from catchment.sim.lab.shm_lab import LUWU, ShmLab
 
@@ -100,7 +100,7 @@ def shared_memory(ranks: int, api: str, *, in_callers: bool | None = None, membe
         tempfile.TemporaryDirectory() as folder,
         ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS, in_callers=in_callers) as lab,
     ):
-        job = lab.allreduce(names, slots=SLOTS)
+        job = lab.allreduce(names, slots=slots_of(ranks, in_callers=lab.in_callers))
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})
         lose = partial(_lose, lab.fabric, lab.topology)
         with _members(lambda _, command: _popen(command), tasks, lose, member) as members:

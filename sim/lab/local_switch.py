@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,7 @@ from catchment.wire.socket_folder import socket_folder
 
 LANES = 1024
 SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/measurements/collectives.md)
+SLOTS_OF_PAIRS = 128  # where two ranks share a core and its caches
 PATIENCE = 60.0
 GROUPS = 32
 """So many groups have room for all their slots; 4 KiB of memory a slot, once it is used."""
@@ -43,10 +45,22 @@ def rings(lanes: int, slots: int) -> str:
     return f"cells={slots},bytes={line * (2 + -(-4 * lanes // line))}"
 
 
+def slots_of(ranks: int, *, in_callers: bool) -> int:
+    """Vectors in flight of a group of this machine, as measured to be best (docs/measurements/shared-memory.md).
+
+    With more than two ranks to a processor it counts how often they take turns: seldom, with many vectors in flight.
+    """
+    processors = len(os.sched_getaffinity(0))
+    return SLOTS_OF_PAIRS if in_callers and processors < ranks <= 2 * processors else SLOTS
+
+
 def local_switch(
     *,
     ranks: Annotated[int, typer.Option(help="Processes on the switch.", min=1, max=MAX_WORKERS)] = 1,
-    slots: Annotated[int, typer.Option(help="Vectors in flight of a group, a power of two.")] = SLOTS,
+    slots: Annotated[
+        int | None,
+        typer.Option(help="Vectors in flight of a group, a power of two; unless given, by the ranks and processors."),
+    ] = None,
     lanes: Annotated[
         int,
         typer.Option(
@@ -77,14 +91,16 @@ def local_switch(
     hosts = [f"w{rank}" for rank in range(ranks)]
     place = _place(below)
     lanes = int(place["sums"]["lanes"]) if place else lanes
+    in_callers = not place if in_callers is None else in_callers
+    room = slots or SLOTS
     planned = ShmLab(
         hosts,
         lanes=lanes,
-        slots=GROUPS * slots,
+        slots=GROUPS * room,
         mtu=_MTU,
-        options=rings(lanes, slots),
+        options=rings(lanes, room),
         uplink=uplink_of(place) if place else "",
-        in_callers=not place if in_callers is None else in_callers,
+        in_callers=in_callers,
         tags=bool(place and place["sums"].get("key")),
     )
     for switch in planned.topology.switches.values():
@@ -95,6 +111,7 @@ def local_switch(
         return
     with socket_folder() as folder, planned as lab:
         path = Path(folder) / "socket"
+        slots = slots or slots_of(ranks, in_callers=in_callers)
         service = RankService(lab, hosts, slots=slots, path=path, patience=patience)
         ready: dict[str, Any] = {"socket": str(path), "ranks": ranks}
         if place:

@@ -64,6 +64,7 @@ class ShmLab:
         switch: the switch's process.
         fabric: the control plane's connection to it.
         allocator: of what jobs hold there.
+        in_callers: whether processes of this user run the switch's program themselves.
     """
 
     def __init__(
@@ -82,8 +83,8 @@ class ShmLab:
     ) -> None:
         self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu, tags=tags)
         self._options = f",{options}" if options else ""
-        inside = os.environ.get(IN_CALLERS) != "0" if in_callers is None else in_callers
-        self._extra = (*extra, *(("--in-callers",) if inside else ()))
+        self.in_callers = os.environ.get(IN_CALLERS) != "0" if in_callers is None else in_callers
+        self._extra = (*extra, *(("--in-callers",) if self.in_callers else ()))
         self._uplink = uplink
         self.allocator = Allocator(self.topology)
         self._jobs: list[JobPlan] = []

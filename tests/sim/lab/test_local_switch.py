@@ -17,6 +17,7 @@ import pytest
 
 from catchment.checkout import ROOT
 from catchment.host.collectives import Communicator
+from catchment.sim.lab.local_switch import SLOTS_OF_PAIRS, slots_of
 from catchment.wire.socket_folder import socket_folder
 
 
@@ -112,6 +113,34 @@ def test_ranks_run_the_switch_s_program_unless_told_otherwise(
             work.wait(60.0)
         assert all(np.array_equal(array, np.arange(3000, dtype=np.float32) * 3) for array in arrays)
         assert [each.stats()["in_callers"] for each in ranks] == [inside, inside]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "processors", "in_callers", "slots"),
+    [(2, 2, True, 256), (3, 2, True, 128), (4, 2, True, 128), (4, 2, False, 256), (5, 2, True, 256), (4, 8, True, 256)],
+)
+def test_two_ranks_to_a_processor_have_half_the_vectors_in_flight(
+    ranks: int, processors: int, slots: int, monkeypatch: pytest.MonkeyPatch, *, in_callers: bool
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    assert slots_of(ranks, in_callers=in_callers) == slots
+
+
+def test_groups_of_a_switch_on_one_processor_have_what_suits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CATCHMENT_IN_CALLERS", raising=False)
+    one = str(min(os.sched_getaffinity(0)))
+    command = ["taskset", "-c", one, sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service, ExitStack() as exits:
+        exits.callback(service.kill)
+        path = _socket_of(service)
+        rank = exits.enter_context(socket.socket(socket.AF_UNIX))
+        rank.connect(path)
+        line = exits.enter_context(rank.makefile("rwb", buffering=0))
+        line.write(b'{"rank": 0}\n')
+        line.readline()
+        line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
+        members = json.loads(line.readline())["members"]
+        assert [member["sums"]["slots"] for member in members] == [SLOTS_OF_PAIRS] * 2
 
 
 def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:
