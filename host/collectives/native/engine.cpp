@@ -93,12 +93,25 @@ bool Engine::cancel(Operation& operation) {
   return true;
 }
 
-bool Engine::turn(Nanos now) {
+bool Engine::turn(Nanos now, IfTaken taken) {
   if (port_ == nullptr) return false;
   const bool received = receive(now);
   const bool sent = transmit(now);
+  // Who has received something may receive more of it while another has the port.
+  flush(received ? taken : IfTaken::kWait);
   supervise(now);
   return received || sent;
+}
+
+void Engine::flush(IfTaken taken) {
+  if (taken == IfTaken::kLater) {
+    const Flushed flushed = port_->flush_if_free();
+    unsent_ = flushed == Flushed::kLater;
+    blocked_ = flushed == Flushed::kFull;
+  } else {
+    unsent_ = false;
+    blocked_ = !port_->flush();
+  }
 }
 
 std::unique_ptr<Port> Engine::reroute(std::unique_ptr<Port> port, std::uint16_t gen, Nanos now) {

@@ -46,6 +46,9 @@ struct EngineConfig {
   std::function<void()> hailed;
 };
 
+// What becomes of frames while another process has what they need.
+enum class IfTaken : std::uint8_t { kWait, kLater };
+
 class Engine {
  public:
   // Throws std::system_error, EMSGSIZE when a frame does not fit the path.
@@ -55,8 +58,13 @@ class Engine {
   void start(const std::shared_ptr<Operation>& operation, Nanos now);
   // Gives up an operation of which nothing was sent; false when it is too late.
   bool cancel(Operation& operation);
-  // Receives and sends what there is; true when anything came or went.
-  bool turn(Nanos now);
+  // Receives and sends what there is; true when anything came or went.  What another process keeps
+  // the port from sending is waited for, or kLater: queued, if something came.  A turn in which
+  // nothing comes sends it, or flush().
+  bool turn(Nanos now, IfTaken taken = IfTaken::kWait);
+  // Whether a turn has left something queued.
+  bool unsent() const { return unsent_; }
+  void flush(IfTaken taken = IfTaken::kWait);
   // Tells the other ranks that this one goes, and sends nothing from here on.  One that has failed
   // says nothing: the others would blame it for what has failed it.
   void leave(Nanos now);
@@ -213,6 +221,7 @@ class Engine {
   std::uint64_t heard_ = 0;
   std::uint64_t impossible_ = 0;  // acks that cannot be of this run, since the last one that can
   bool blocked_ = false;          // the port takes no more
+  bool unsent_ = false;           // frames of the last turn are queued
   bool leaving_ = false;
   std::optional<CollectiveFailure> failure_;
 };

@@ -55,32 +55,39 @@ void Hub::add(Engine& engine, ShmShare* share) {
 }
 
 void Hub::remove(Engine& engine) {
+  if (engine.unsent()) engine.flush();  // what is queued lies in the engine
   std::erase_if(members_, [&](const Member& member) { return member.engine == &engine; });
 }
 
-bool Hub::turn(Nanos now) {
+bool Hub::turn(Nanos now, IfTaken taken) {
   bool any = false;
   for (Member& member : members_) member.turned = false;
   for (int batch = 0; attachment_ != nullptr && batch < kMostBatches; ++batch) {
     const bool more = attachment_->deliver();
     for (Member& member : members_) {
-      if (member.share != nullptr && member.share->has_frames()) any |= turn(member, now);
+      if (member.share != nullptr && member.share->has_frames()) any |= turn(member, now, taken);
     }
     if (!more) break;
   }
   for (Member& member : members_) {
     if (member.turned) continue;
     const bool asks = member.engine->busy() || member.engine->blocked() || member.due <= now;
-    if (asks || member.share == nullptr) any |= turn(member, now);
+    if (asks || member.share == nullptr) any |= turn(member, now, taken);
   }
   return any;
 }
 
-bool Hub::turn(Member& member, Nanos now) {
-  const bool any = member.engine->turn(now);
+bool Hub::turn(Member& member, Nanos now, IfTaken taken) {
+  const bool any = member.engine->turn(now, taken);
   member.due = member.engine->deadline();
   member.turned = true;
   return any;
+}
+
+void Hub::flush() {
+  for (const Member& member : members_) {
+    if (member.engine->unsent()) member.engine->flush();
+  }
 }
 
 bool Hub::own_processor() const {
@@ -109,7 +116,8 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
     {
       const Turn mine(*this);
       now = monotonic_now();
-      any = turn(now);
+      any = turn(now, IfTaken::kLater);
+      if (done.load(std::memory_order_acquire) || now >= until) flush();
       alone = own_processor();
       shares_processor = alone && !any && attachment_ != nullptr && attachment_->shares_processor();
     }

@@ -48,7 +48,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void remove(Engine& engine);
   bool empty() const { return members_.empty(); }
   // Gives a turn to every engine that has something to do; true when anything came or went.
-  bool turn(Nanos now);
+  bool turn(Nanos now, IfTaken taken = IfTaken::kWait);
 
   // Without one.
   // Waits until `done`, or the time `until` has come; the calling thread runs the protocol.
@@ -72,7 +72,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
     bool turned = false;
   };
 
-  bool turn(Member& member, Nanos now);
+  bool turn(Member& member, Nanos now, IfTaken taken);
+  // Sends what turns have left queued.
+  void flush();
   bool busy() const;
   // Whether every rank of each group has a processor, and whoever runs the switch's program, too.
   bool own_processor() const;

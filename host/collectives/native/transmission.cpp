@@ -59,7 +59,6 @@ bool Engine::transmit(Nanos now) {
   if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
   const bool called = roll_call_.due(now) && send_heartbeat(Saying::kPlace, now);
   const bool beaten = called || (heartbeat_.due(now) && send_heartbeat(Saying::kWindow, now));
-  blocked_ = !port_->flush();
   stats_.in_flight.set(distance(window_.acked(), window_.next()));
   return staged != 0 || beaten;
 }

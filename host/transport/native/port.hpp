@@ -9,6 +9,10 @@
 
 namespace catchment::host {
 
+// What became of queued frames: sent, but for those that a full port has no room for; or all are
+// queued as they were.
+enum class Flushed : std::uint8_t { kAll, kFull, kLater };
+
 class Port {
  public:
   Port() = default;
@@ -21,14 +25,16 @@ class Port {
   // Queues what was written to the staged room, followed by a copy of `rest`, which fits the room.
   virtual void commit(std::size_t bytes, std::span<const std::uint8_t> rest) = 0;
   void commit(std::size_t bytes) { commit(bytes, {}); }
-  // The same for a `rest` that stays as it is until the next flush, behind kFront bytes that the
-  // port may write to: some ports copy nothing then.
+  // The same for a `rest` that stays as it is until it has been flushed, behind kFront bytes that
+  // the port may write to: some ports copy nothing then.
   virtual void commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
     commit(bytes, rest);
   }
   static constexpr std::size_t kFront = 64;
   // Sends what is queued; false when the port is full: wait until it is writable.
   virtual bool flush() = 0;
+  // The same where no other process has to be waited for.
+  virtual Flushed flush_if_free() { return flush() ? Flushed::kAll : Flushed::kFull; }
 
   // The frames that have arrived, at most one batch; valid until the next call.
   virtual std::span<const std::span<const std::uint8_t>> receive() = 0;

@@ -44,6 +44,11 @@ bool ShmShare::flush() {
   return !std::exchange(full_, false);
 }
 
+Flushed ShmShare::flush_if_free() {
+  if (!shm::flush_if_free(attachment_->port())) return Flushed::kLater;
+  return std::exchange(full_, false) ? Flushed::kFull : Flushed::kAll;
+}
+
 std::span<const std::span<const std::uint8_t>> ShmShare::receive() {
   received_.clear();
   received_.swap(inbox_);

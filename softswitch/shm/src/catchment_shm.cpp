@@ -100,6 +100,8 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
   return guarded(port, [&](auto& peer) { return peer.commit(length, rest, rest.data() - length); });
 }
 
+bool flush_if_free(catchment_shm* port) { return !port->peer.ours() || port->peer.flush_if_free(); }
+
 bool inside(const catchment_shm* port) { return port->peer.inside(); }
 
 bool shares_processor(catchment_shm* port) {

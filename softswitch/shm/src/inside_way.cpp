@@ -65,6 +65,19 @@ void InsideWay::publish(Channel& channel) {
   clear();
 }
 
+bool InsideWay::publish_if_free(Channel& channel) {
+  left_ = left_ && !channel.out().taken(until_);
+  if (left_) {
+    publish(channel);  // to the switch, without waiting
+  } else if (!frames_.empty()) {
+    if (!insider_->run_if_free(frames_, channel)) {
+      return false;
+    }
+    clear();
+  }
+  return true;
+}
+
 void InsideWay::clear() {
   frames_.clear();
   used_ = queued_ = 0;

@@ -298,6 +298,14 @@ int Peer::flush() {
   return CATCHMENT_SHM_OK;
 }
 
+bool Peer::flush_if_free() {
+  if (inside_ && attached()) {
+    return inside_->publish_if_free(*channel_);
+  }
+  flush();
+  return true;
+}
+
 int Peer::arm(int events) {
   if (!known(events)) {
     return CATCHMENT_SHM_ARGUMENT;

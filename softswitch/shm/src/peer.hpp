@@ -35,6 +35,7 @@ class Peer {
   int commit(std::uint32_t length, std::span<const std::uint8_t> rest,
              std::uint8_t* front = nullptr);
   int flush();
+  bool flush_if_free();
   int wait(int events, std::int64_t timeout_us);
   int arm(int events);
   int look(int events, const int* stop);

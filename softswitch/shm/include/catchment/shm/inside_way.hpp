@@ -27,6 +27,8 @@ class InsideWay {
   [[nodiscard]] bool empty() const { return frames_.empty(); }
   /// Runs what is queued.
   void publish(Channel& channel);
+  /// The same, unless another peer is running some: then false, and all stays queued.
+  bool publish_if_free(Channel& channel);
 
  private:
   void clear();

@@ -59,6 +59,10 @@ OwnPort attach_later(const std::string& path, Enter enter);
 /// copies nothing.
 int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest);
 
+/// Flushes as catchment_shm_flush() does, unless another peer is running frames: then false, and
+/// what is queued stays so.
+bool flush_if_free(catchment_shm* port);
+
 /// Whether the switch has let the peer in.
 bool inside(const catchment_shm* port);
 /// Whether another peer of the switch's may need the processor that this thread waits on, as far as
