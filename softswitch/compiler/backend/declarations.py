@@ -105,6 +105,8 @@ class Declarations:
                     # Vectors of a long run lie in one cache line each.
                     align = f"alignas({CACHE_LINE}) " if run.length * run.width // 8 >= LONG_RUN else ""
                     self.out.line(f"{align}bits<{run.width}> {run.array}[{run.length}]{{}};")
+                    if in_frame := self._types.in_frame(t, run.array):
+                        self.out.line(f"const std::uint8_t* {in_frame}{{}};")
             size = f"kBytes + {varbit.path}.width / 8" if varbit else "kBytes"
             self.out.line(f"[[nodiscard]] std::uint32_t size() const {{ return {size}; }}")
             unused = "" if fields else "[[maybe_unused]] "
@@ -113,11 +115,11 @@ class Declarations:
                 if varbit and any(f.after_varbit for f in fields):
                     self.out.line("const std::size_t shift = varbit_bits;")
                 self.out.line("valid = true;")
-                self._transfer(fields, store=False)
+                self._transfer(t, fields, store=False)
             with self.out.block(f"void store({unused}std::uint8_t* p, [[maybe_unused]] bool streams = false) const"):
                 if varbit and any(f.after_varbit for f in fields):
                     self.out.line(f"const std::size_t shift = {varbit.path}.width;")
-                self._transfer(fields, store=True)
+                self._transfer(t, fields, store=True)
             with self.out.block(f"friend bool operator==(const {name}& a, const {name}& b)"):
                 self._equality(t)
 
@@ -134,12 +136,12 @@ class Declarations:
                 self.out.line(f"if (std::memcmp(a.{array}, b.{array}, sizeof a.{array}) != 0) return false;")
         self.out.line("return true;")
 
-    def _transfer(self, fields: list[WireField], *, store: bool) -> None:
+    def _transfer(self, header: HeaderType, fields: list[WireField], *, store: bool) -> None:
         skip_run = None
         for field in fields:
             if field.run is not None:
                 if field.run is not skip_run:
-                    self._transfer_run(field, store=store)
+                    self._transfer_run(header, field, store=store)
                 skip_run = field.run
                 continue
             offset = f"shift + {field.offset}" if field.after_varbit else str(field.offset)
@@ -156,11 +158,19 @@ class Declarations:
                 tail = " != 0" if is_bool else ""
                 self.out.line(f"{field.path} = load_bits<{width}>(p, {offset}){tail};")
 
-    def _transfer_run(self, field: WireField, *, store: bool) -> None:
+    def _transfer_run(self, header: HeaderType, field: WireField, *, store: bool) -> None:
         run = field.run
         assert run is not None
         step = run.width // 8
         base = f"p + (shift + {field.offset}) / 8" if field.after_varbit else f"p + {field.offset // 8}"
+        in_frame = self._types.in_frame(header, run.array)
+        if in_frame and store:
+            self.out.line(f"if ({in_frame} != nullptr) std::memcpy({base}, {in_frame}, sizeof {run.array});")
+            self.out.line(f"else store_run({base}, {run.array}, streams);")
+            return
+        if in_frame:
+            self.out.line(f"{in_frame} = {base};")
+            return
         if field.after_varbit:
             # The varbit may have left the run unaligned.
             at = f"shift + {field.offset} + {run.width} * i"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from catchment.softswitch.compiler.backend.errors import unsupported
@@ -65,6 +65,7 @@ class Types:
         self._taken: set[str] = set()
         self.tuples: dict[TupleType, str] = {}
         self._runs: dict[int, dict[str, tuple[Run, int]]] = {}
+        self._in_frames: set[tuple[int, str]] = set()
 
     def width(self, t: Type) -> int:
         """Bits of a scalar's value."""
@@ -143,6 +144,14 @@ class Types:
             self._runs[id(header)] = found
         return self._runs[id(header)]
 
+    def leave_in_frames(self, header: HeaderType, runs: Iterable[Run]) -> None:
+        """Marks runs of a header that extracting it leaves in the frame (frame_runs.py)."""
+        self._in_frames |= {(id(header), run.array) for run in runs}
+
+    def in_frame(self, header: Type, array: str) -> str:
+        """The C++ member that says where such a run lies, null once it has been taken out; "" for other runs."""
+        return f"frame_{array}" if (id(header), array) in self._in_frames else ""
+
     def member(self, owner: Type, name: str) -> str:
         """The C++ member that holds field `name` of `owner`."""
         if isinstance(owner, HeaderType) and name in self.runs(owner):
@@ -179,6 +188,15 @@ class Types:
             else:
                 run = self.runs(owner).get(field.name) if isinstance(owner, HeaderType) else None
                 yield path, field, run[0] if run else None
+
+
+def contains(t: Type, header: HeaderType) -> bool:
+    """Whether a value of type `t` is the header, or has one in it."""
+    if t is header:
+        return True
+    if isinstance(t, StackType):
+        return contains(t.element, header)
+    return isinstance(t, FieldsType) and any(contains(field.type, header) for field in t.fields)
 
 
 def _same_width(t: Type, other: Type) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend.effects import nodes
-from catchment.softswitch.compiler.backend.layout import LONG_RUN, Types
+from catchment.softswitch.compiler.backend.layout import LONG_RUN, Types, contains
 from catchment.softswitch.compiler.backend.text import Writer
-from catchment.softswitch.compiler.types import FieldsType, HeaderType, StackType, StructType, Type
+from catchment.softswitch.compiler.types import HeaderType, StructType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ def long_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]
     found = []
     for field in headers.fields:
         t = field.type
-        if not isinstance(t, HeaderType) or sum(_contains(other.type, t) for other in headers.fields) != 1:
+        if not isinstance(t, HeaderType) or sum(contains(other.type, t) for other in headers.fields) != 1:
             continue
-        late = not _touches(program, ("p",), t, extracts=True)
+        late = only_extracted(program, t)
         kept = not _touches(program, ("eg", "ck"), t, extracts=False)
         runs = dict.fromkeys(run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN)
         found += [LongRun(types.member(headers, field.name), run.array, late, kept) for run in runs]
@@ -53,12 +53,9 @@ def write_passes(out: Writer, runs: list[LongRun]) -> None:
             out.line(f"if (!{place}.valid) std::memset({place}.{run.array}, 0, sizeof {place}.{run.array});")
 
 
-def _contains(t: Type, header: HeaderType) -> bool:
-    if t is header:
-        return True
-    if isinstance(t, StackType):
-        return _contains(t.element, header)
-    return isinstance(t, FieldsType) and any(_contains(field.type, header) for field in t.fields)
+def only_extracted(program: ir.Program, header: HeaderType) -> bool:
+    """Whether the parser does nothing with a header but extract it."""
+    return not _touches(program, ("p",), header, extracts=True)
 
 
 def _touches(program: ir.Program, blocks: tuple[str, ...], header: HeaderType, *, extracts: bool) -> bool:
@@ -66,28 +63,28 @@ def _touches(program: ir.Program, blocks: tuple[str, ...], header: HeaderType, *
     roots: list[object] = [function.body for function in program.functions]
     roots += [action.body for action in program.global_actions]
     for block in blocks:
-        for unit in _units(program.pipeline[block].unit):
+        for unit in units_of(program.pipeline[block].unit):
             if unit is not program.pipeline[block].unit and any(_written(param, header) for param in unit.params):
                 return True
-            roots += _code(unit)
+            roots += code_of(unit)
     return any(_writes(root, header) or _names(root, header, extracts=extracts) for root in roots)
 
 
 def _written(param: ir.Param, header: HeaderType) -> bool:
-    return param.direction is ir.Direction.OUT and _contains(param.type, header)
+    return param.direction is ir.Direction.OUT and contains(param.type, header)
 
 
 def _writes(root: object, header: HeaderType) -> bool:
     """Whether something that has the header in it is written as a whole."""
     for node in nodes(root):
-        if isinstance(node, ir.Assign) and _contains(node.target.type, header):
+        if isinstance(node, ir.Assign) and contains(node.target.type, header):
             return True
         if isinstance(node, ir.FunctionCall) and any(_written(param, header) for param in node.function.params):
             return True
         if isinstance(node, ir.ActionCall) and any(_written(param, header) for param in node.action.params):
             return True
         if isinstance(node, ir.ExternCall) and any(
-            arg.type is not header and _contains(arg.type, header) for arg in node.args
+            arg.type is not header and contains(arg.type, header) for arg in node.args
         ):
             return True
     return False
@@ -102,14 +99,16 @@ def _names(root: object, header: HeaderType, *, extracts: bool) -> bool:
     return any(isinstance(node, ir.Expr) and node.type is header and id(node) not in extracted for node in nodes(root))
 
 
-def _units(unit: ir.ControlUnit | ir.ParserUnit) -> Iterator[ir.ControlUnit | ir.ParserUnit]:
+def units_of(unit: ir.ControlUnit | ir.ParserUnit) -> Iterator[ir.ControlUnit | ir.ParserUnit]:
+    """A unit and all that it applies."""
     yield unit
     for instance in unit.instances:
         if instance.unit is not None:
-            yield from _units(instance.unit)
+            yield from units_of(instance.unit)
 
 
-def _code(unit: ir.ControlUnit | ir.ParserUnit) -> list[object]:
+def code_of(unit: ir.ControlUnit | ir.ParserUnit) -> list[object]:
+    """The code of a unit by itself."""
     if isinstance(unit, ir.ParserUnit):
         return [unit.locals, *((state.body, state.transition) for state in unit.states.values())]
     tables: list[object] = [

@@ -12,6 +12,7 @@ from catchment.softswitch.compiler.backend.declarations import Declarations
 from catchment.softswitch.compiler.backend.description import Description
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes, only_emits
 from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.frame_runs import leave_in_frames
 from catchment.softswitch.compiler.backend.ids import Ids
 from catchment.softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
 from catchment.softswitch.compiler.backend.layout import Types
@@ -109,6 +110,7 @@ class _Generator:
         roles = zip(program.pipeline["ig"].unit.params, ("headers", "metadata", "standard"), strict=True)
         self.scope = ProgramScope(self.types, ExitAnalysis(), program.errors, {id(p.type): role for p, role in roles})
         self.scope.has_user_externs = externs is not None
+        leave_in_frames(program, self.types, self.scope.exits, program.pipeline["ig"].unit.params[0].type)
         self.out = Writer()
 
     def root(self, block: str) -> ir.Instance:

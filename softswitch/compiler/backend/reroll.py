@@ -9,6 +9,7 @@ registers.py), and each argument is the same everywhere or walks along one run o
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,10 @@ from catchment.softswitch.compiler.backend.effects import ExitAnalysis, has_effe
 from catchment.softswitch.compiler.backend.expressions import Expressions
 from catchment.softswitch.compiler.backend.layout import Types
 from catchment.softswitch.compiler.backend.scope import instance_member, state_name, unit_name
-from catchment.softswitch.compiler.types import HeaderType
+from catchment.softswitch.compiler.types import BitType, HeaderType
 
 SHORTEST = 4
+_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,20 @@ def find(types: Types, exits: ExitAnalysis, owner: object, body: Sequence[ir.Stm
     return 0, []
 
 
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A way to write the loop, for where `condition` holds; "": anywhere."""
+
+    condition: str
+    texts: Sequence[str]
+    before: str = ""
+    after: str = ""
+
+
 def write(ex: Expressions, first: ir.UnitApply, count: int, arguments: Sequence[Walk | ir.Expr]) -> None:
-    """Writes the loop."""
+    """Writes the loop, and before it what is shorter where it does the same."""
     unit = first.instance.unit
-    assert unit is not None
+    assert isinstance(unit, ir.ControlUnit)
     out = ex.scope.out
     with out.block():
         base = ex.scope.temporary()
@@ -146,7 +158,97 @@ def write(ex: Expressions, first: ir.UnitApply, count: int, arguments: Sequence[
                 text = ex.value(argument)
                 literal = isinstance(argument, ir.Literal) and not is_big(param.type)
                 texts.append(text if literal else ex.keep(param.type, text, argument))
-        with out.block(f"for (std::size_t k = 0; k < {count}; ++k)"):
-            one = ex.scope.temporary()
-            out.line(f"const {state_name(unit)} {one} = {base}.at(k);")
-            out.line(f"{unit_name(unit)}{{{', '.join(['pkt', one, *texts])}}}.run();")
+        loops = _without_reading(ex, unit, [_Loop("", texts)])
+        loops = _from_frame(ex, unit, arguments, loops)
+        for loop in loops:
+            condition = f"if ({loop.condition}) " if loop.condition else ""
+            with out.block(f"{condition}for (std::size_t k = 0; k < {count}; ++k)"):
+                one = ex.scope.temporary()
+                out.line(f"const {state_name(unit)} {one} = {base}.at(k);")
+                for line in (
+                    loop.before,
+                    f"{unit_name(unit)}{{{', '.join(['pkt', one, *loop.texts])}}}.run();",
+                    loop.after,
+                ):
+                    if line:
+                        out.line(line)
+            if loop.condition:
+                out.line("else")
+
+
+def _without_reading(ex: Expressions, unit: ir.ControlUnit, loops: list[_Loop]) -> list[_Loop]:
+    """Loops with a mask of zero first: what the C++ compiler sees to be forgotten at once it does not read.
+
+    The first worker's vector is assigned so: its slot lies in the cache of whoever wrote there last.
+    """
+    mask = _mask_of_held(unit)
+    if mask is None:
+        return loops
+    place = mask.base if isinstance(mask, ir.FieldRef) else mask
+    assert isinstance(place, ir.VarRef)
+    at = next(i for i, param in enumerate(unit.params) if param is place.variable)
+    out, blank = ex.scope.out, ex.scope.temporary()
+    text = loops[-1].texts[at]
+    member = f".{ex.scope.program.types.member(place.type, mask.name)}" if isinstance(mask, ir.FieldRef) else ""
+    out.line(f"[[maybe_unused]] {ex.cpp(place.type, place)} {blank} = {text};")
+    out.line(f"{blank}{member} = 0;")
+    return [
+        *(
+            dataclasses.replace(loop, condition=f"{text}{member} == 0", texts=_with(loop.texts, at, blank))
+            for loop in loops
+        ),
+        *loops,
+    ]
+
+
+def _mask_of_held(unit: ir.ControlUnit) -> ir.VarRef | ir.FieldRef | None:
+    """What stands in `array.read(held, index); held = held & MASK;`, where the caller gives it."""
+    for read, mask in itertools.pairwise(unit.body.body):
+        call = read.expr if isinstance(read, ir.Evaluate) else None
+        if not isinstance(call, ir.ExternCall) or call.method != "read" or not isinstance(call.args[0], ir.VarRef):
+            continue
+        held = call.args[0]
+        if not isinstance(mask, ir.Assign) or not same(mask.target, held):
+            continue
+        value = mask.value
+        if not isinstance(value, ir.Binary) or value.op != "&" or not same(value.left, held):
+            continue
+        place = value.right.base if isinstance(value.right, ir.FieldRef) else value.right
+        given = isinstance(place, ir.VarRef) and any(
+            param is place.variable and param.direction is ir.Direction.IN for param in unit.params
+        )
+        if given and isinstance(value.right, ir.VarRef | ir.FieldRef) and isinstance(value.right.type, BitType):
+            return value.right if value.right.type.width <= _WORD else None
+    return None
+
+
+def _from_frame(
+    ex: Expressions, unit: ir.ControlUnit, arguments: Sequence[Walk | ir.Expr], loops: list[_Loop]
+) -> list[_Loop]:
+    """Loops that take a run out of the frame first (frame_runs.py)."""
+    for at, argument in enumerate(arguments):
+        if not isinstance(argument, Walk):
+            continue
+        pointer = ex.scope.program.types.in_frame(argument.header.type, argument.array)
+        if not pointer:
+            continue
+        place = ex.place(argument.header)
+        frame, lane = ex.scope.temporary(), ex.scope.temporary()
+        ex.scope.out.line(f"const std::uint8_t* const {frame} = std::exchange({place}.{pointer}, nullptr);")
+        kind = ex.cpp(unit.params[at].type, argument.header)
+        from_frame = [
+            dataclasses.replace(
+                loop,
+                condition=" && ".join(filter(None, [f"{frame} != nullptr", loop.condition])),
+                texts=_with(loop.texts, at, lane),
+                before=f"{kind} {lane} = load_be<{kind}>({frame} + sizeof({kind}) * k);",
+                after=f"{place}.{argument.array}[k] = {lane};",
+            )
+            for loop in loops
+        ]
+        return [*from_frame, *loops]
+    return loops
+
+
+def _with(texts: Sequence[str], at: int, text: str) -> list[str]:
+    return [*texts[:at], text, *texts[at + 1 :]]

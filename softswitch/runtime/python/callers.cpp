@@ -118,6 +118,21 @@ class InsidePort {
     }
     return checked(catchment_shm_send(port_.get(), out.data(), static_cast<int>(out.size())));
   }
+  /// Frames for flush_if_free(). How many there was room for.
+  int queue(const std::vector<std::string>& frames) {
+    int done = 0;
+    for (const std::string& frame : frames) {
+      void* const room = catchment_shm_reserve(port_.get());
+      if (room == nullptr) {
+        break;
+      }
+      std::ranges::copy(frame, static_cast<char*>(room));
+      checked(catchment_shm_commit(port_.get(), static_cast<std::uint32_t>(frame.size())));
+      ++done;
+    }
+    return done;
+  }
+  bool flush_if_free() { return shm::flush_if_free(port_.get()); }
   /// The frames that are there, or the first that come within so many seconds.
   py::list receive(double timeout) {
     std::array<catchment_shm_frame, 64> frames{};
@@ -161,6 +176,8 @@ void bind_callers(py::module_& module) {
   py::class_<InsidePort>(module, "InsidePort")
       .def(py::init<const std::string&, int>())
       .def("send", &InsidePort::send)
+      .def("queue", &InsidePort::queue)
+      .def("flush_if_free", &InsidePort::flush_if_free)
       .def("receive", &InsidePort::receive)
       .def("shares_processor", &InsidePort::shares_processor)
       .def("attachments", &InsidePort::attachments);

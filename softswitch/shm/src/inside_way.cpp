@@ -50,8 +50,7 @@ void InsideWay::publish(Channel& channel) {
   if (frames_.empty()) {
     return;
   }
-  left_ = left_ && !channel.out().taken(until_);
-  if (left_ || !insider_->run(frames_, channel)) {
+  if (follows(channel) || !insider_->run(frames_, channel)) {
     for (const Insider::Frame& frame : frames_) {
       if (!channel.out().has_room()) {
         break;  // what the ring lost is sent again, as what a network lost
@@ -65,9 +64,13 @@ void InsideWay::publish(Channel& channel) {
   clear();
 }
 
-bool InsideWay::publish_if_free(Channel& channel) {
+bool InsideWay::follows(Channel& channel) {
   left_ = left_ && !channel.out().taken(until_);
-  if (left_) {
+  return left_;
+}
+
+bool InsideWay::publish_if_free(Channel& channel) {
+  if (follows(channel)) {
     publish(channel);  // to the switch, without waiting
   } else if (!frames_.empty()) {
     if (!insider_->run_if_free(frames_, channel)) {

@@ -130,10 +130,10 @@ def counted(admin: SwitchAdmin, port: int) -> dict[str, Any]:
 
 
 class Stopped:
-    """A switch whose process does not run."""
+    """A process that does not run."""
 
-    def __init__(self, switch: SwitchProcess) -> None:
-        self._pid = switch.pid
+    def __init__(self, process: SwitchProcess | subprocess.Popen[str]) -> None:
+        self._pid = process.pid
 
     def __enter__(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
@@ -227,6 +227,31 @@ def test_thousands_of_short_frames_are_taken_at_once(launch: Launch, folder: Pat
         sent = [rng.randbytes(12) + b"\x08\x00" + rng.randbytes(rng.randrange(1, 4)) for _ in range(8000)]
         one.send(sent)
         assert take(two, len(sent)) == sent
+
+
+def test_who_does_not_wait_for_another_one_keeps_its_frames(
+    launch: Launch, wires: tuple[Path, Path], folder: Path
+) -> None:
+    """A sender that is stopped, which has frames for itself alone, may have the program just then, or not."""
+    switch = launch()
+    with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
+        client.insert(MulticastGroup.of_ports(1, [3]))
+    one, two = inside(folder / "1"), inside(folder / "2")
+    seen = {True: 0, False: 0}
+    ends = time.monotonic() + PATIENCE
+    with another(folder / "3") as sender:
+        while min(seen.values()) < 3:
+            assert time.monotonic() < ends, seen
+            sent = [b"0123456789ab\x08\x00" + bytes([i, seen[True] % 256]) for i in range(3)]
+            with Stopped(sender):
+                assert one.queue(sent) == len(sent)
+                free = one.flush_if_free()
+                assert one.flush_if_free() == free
+                assert free or two.receive(0.0) == []
+            seen[free] += 1
+            until(one.flush_if_free)
+            assert take(two, len(sent)) == sent
+    assert two.receive(0.0) == []
 
 
 def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch: Launch, folder: Path) -> None:

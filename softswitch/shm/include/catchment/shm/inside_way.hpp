@@ -31,6 +31,8 @@ class InsideWay {
   bool publish_if_free(Channel& channel);
 
  private:
+  /// Whether frames have to go to the switch, behind others that it has not taken yet.
+  bool follows(Channel& channel);
   void clear();
 
   std::unique_ptr<Insider> insider_;
