@@ -26,6 +26,7 @@ import typer
 from bench.allreduce_plot import plot
 from bench.allreduce_ranks import Ranks, Way, gloo, open_mpi, shared_memory, udp, without_open_mpi
 from bench.memory_bound import least_seconds, own_passes, shared_passes
+from bench.processors import round_trip
 from bench.report import RESULTS, Figure, publish
 from catchment.program import one_of, run_program
 from catchment.sim.lab.local_switch import LANES, SLOTS
@@ -95,10 +96,12 @@ def measure(
         # What memory could do says nothing about an operation that is over before it matters.
         beside = {peer: time_of for peer, time_of in peers.items() if peer != BOUND or size >= LARGE}
         pairs: dict[str, list[tuple[float, float]]] = {peer: [] for peer in beside}
+        trips: list[float] = []
         begun = time.monotonic()
         for turn in range(turns):
             if turn >= LEAST_TURNS and time.monotonic() - begun >= seconds:
                 break
+            trips.append(round_trip())
             others = {peer: time_of(size, max(1, rounds // 2)) for peer, time_of in beside.items()}
             mine = ours.seconds(size, rounds)
             for peer, other in others.items():
@@ -110,7 +113,7 @@ def measure(
             points.append(point)
             print(
                 f"{ranks} ranks, {way}, {_size(size)}: {mine * 1e6:,.0f} us, {peer} {other * 1e6:,.0f} us, "
-                f"ratio {point.ratio:.2f}",
+                f"ratio {point.ratio:.2f} (a word there and back {min(trips) * 1e9:.0f} to {max(trips) * 1e9:.0f} ns)",
                 flush=True,
             )
     return points
@@ -157,7 +160,7 @@ def main(
     opened: dict[str, Way] = {"shared memory": shared_memory} if "shared-memory" in ways else {}
     missing = without_open_mpi()
     notes = [
-        f"{os.cpu_count()} cores for the ranks and the switch; {LANES} lanes, {SLOTS} slots, block scaling",
+        f"{os.cpu_count()} cores for the ranks and the switch; {LANES} lanes, at most {SLOTS} slots, block scaling",
         "gloo runs over loopback beside both",
         "ours and gloo's are dist.all_reduce" if api == "torch" else "ours is driven without torch.distributed",
         f"Open MPI is left out: {missing}" if missing else "Open MPI's is MPI.Allreduce of mpi4py, without torch",

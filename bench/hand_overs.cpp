@@ -9,6 +9,7 @@
 //   locked  the same, eight vectors at a time under one lock
 //   shared  whoever comes second leaves the sum in its slot and where both read it
 //   moved   only where both read it
+//   word    no vectors: one word goes there and back; BYTES is of no account
 #include <pthread.h>
 #include <sched.h>
 
@@ -42,7 +43,7 @@ constexpr std::size_t kBatch = 8;  // vectors that are sent before the next sums
 constexpr float kScale = 1024.0F;
 constexpr std::size_t kLine = 64;
 
-enum class Way { kCopies, kLocked, kShared, kMoved };
+enum class Way { kCopies, kLocked, kShared, kMoved, kWord };
 
 struct alignas(kLine) Word {
   std::atomic<std::uint32_t> value{0};
@@ -231,6 +232,28 @@ double median_round(Way way, std::size_t bytes, int rounds) {
   return seconds[seconds.size() / 2];
 }
 
+/// Seconds that a word takes to the other processor and back.
+double round_trip(int rounds) {
+  const std::vector<int> places = processors();
+  Word word;
+  const auto answer = [&](std::uint32_t first) {
+    const auto last = first + 2 * static_cast<std::uint32_t>(rounds);
+    for (std::uint32_t number = first; number < last; number += 2) {
+      while (word.value.load(std::memory_order_acquire) != number) Processor::relax();
+      word.value.store(number + 1, std::memory_order_release);
+    }
+  };
+  std::thread other([&] {
+    stay_on(places[1]);
+    answer(1);
+  });
+  stay_on(places[0]);
+  const auto begun = Clock::now();
+  answer(0);
+  other.join();
+  return std::chrono::duration<double>(Clock::now() - begun).count() / rounds;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -241,7 +264,8 @@ int main(int argc, char** argv) {
   const std::map<std::string, Way> ways{{"copies", Way::kCopies},
                                         {"moved", Way::kMoved},
                                         {"locked", Way::kLocked},
-                                        {"shared", Way::kShared}};
+                                        {"shared", Way::kShared},
+                                        {"word", Way::kWord}};
   app.add_option("way", way)->required()->transform(CLI::CheckedTransformer(ways));
   app.add_option("bytes", bytes)
       ->required()
@@ -253,7 +277,9 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    std::printf("{\"seconds\": %.9f}\n", median_round(way, bytes, rounds));
+    const double seconds =
+        way == Way::kWord ? round_trip(rounds) : median_round(way, bytes, rounds);
+    std::printf("{\"seconds\": %.9f}\n", seconds);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hand-overs: %s\n", error.what());
     return 1;

@@ -16,11 +16,10 @@ from typing import Annotated
 import typer
 
 from bench.allreduce_ranks import open_mpi, shared_memory, without_open_mpi
+from bench.processors import HAND_OVERS
 from bench.report import Figure, publish
-from catchment.checkout import NATIVE
 from catchment.program import run_program
 
-TOOL = NATIVE / "bench" / "hand-overs"
 SIZES = [1 << 16, 1 << 20, 1 << 24]
 WAYS = {
     "copies": "a copy each",
@@ -61,7 +60,7 @@ def hand_overs(
 
 def _threads(way: str, size: int, rounds: int) -> float:
     """Median seconds of a round of two threads."""
-    done = subprocess.run([TOOL, way, str(size), str(rounds)], check=True, capture_output=True, text=True)
+    done = subprocess.run([HAND_OVERS, way, str(size), str(rounds)], check=True, capture_output=True, text=True)
     return float(json.loads(done.stdout)["seconds"])
 
 

@@ -1,9 +1,17 @@
-"""How busy the processors of the machine are while something runs."""
+"""How busy the processors of the machine are while something runs, and how far apart."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Self, final
+
+from catchment.checkout import NATIVE
+
+HAND_OVERS = NATIVE / "bench" / "hand-overs"
+_TRIPS = 20_000
 
 
 @final
@@ -29,6 +37,19 @@ class Busy:
     def share(self) -> float:
         """The share of the processors' time in which they worked; not a number before the first tick."""
         return self._worked / self._whole if self._whole else float("nan")
+
+
+def round_trip() -> float:
+    """Seconds that a word takes from one processor to another and back; not a number on a machine with one.
+
+    On a virtual machine this changes from one second to the next, with the places that its host gives the processors,
+    and what crosses between ranks takes as much longer.
+    """
+    if len(os.sched_getaffinity(0)) < 2:
+        return float("nan")
+    command = [str(HAND_OVERS), "word", "1", str(_TRIPS)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(json.loads(done.stdout)["seconds"])
 
 
 def _ticks() -> tuple[int, int]:
