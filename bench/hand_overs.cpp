@@ -5,11 +5,13 @@
 // switch's program, with as many lanes and slots. There are no headers, tables, timers or
 // exponents. Prints the median time of a round, in seconds, as one line of JSON.
 //
-//   copies  whoever comes second leaves the sum in its slot and in a ring for each rank
-//   locked  the same, eight vectors at a time under one lock
-//   shared  whoever comes second leaves the sum in its slot and where both read it
-//   moved   only where both read it
-//   word    no vectors: one word goes there and back; BYTES is of no account
+//   copies     whoever comes second leaves the sum in its slot and in a ring for each rank
+//   locked     the same, eight vectors at a time under one lock
+//   shared     whoever comes second leaves the sum in its slot and where both read it
+//   moved      only where both read it
+//   slots      only in its slot, where both read it
+//   converted  the same, and fp32 becomes lanes where it is added, not before
+//   word       no vectors: one word goes there and back; BYTES is of no account
 #include <pthread.h>
 #include <sched.h>
 
@@ -43,7 +45,10 @@ constexpr std::size_t kBatch = 8;  // vectors that are sent before the next sums
 constexpr float kScale = 1024.0F;
 constexpr std::size_t kLine = 64;
 
-enum class Way { kCopies, kLocked, kShared, kMoved, kWord };
+enum class Way { kCopies, kLocked, kShared, kMoved, kSlots, kConverted, kWord };
+
+/// Whether both ranks read the slot itself.
+bool reads_slots(Way way) { return way == Way::kSlots || way == Way::kConverted; }
 
 struct alignas(kLine) Word {
   std::atomic<std::uint32_t> value{0};
@@ -70,20 +75,24 @@ struct Window {
   std::vector<Word> numbers;
 };
 
-/// What both ranks see.
+/// What both ranks see. A rank may be a window ahead of the other.
 struct Shared {
-  Window slots{kSlots};
-  std::vector<Word> arrivals{kSlots};
+  explicit Shared(Way way)
+      : slots(reads_slots(way) ? 2 * kSlots : kSlots), arrivals(slots.cells.size()) {}
+
+  Window slots;
+  std::vector<Word> arrivals;
   std::array<Window, 2> rings{Window(kSlots), Window(kSlots)};
-  Window sums{2 * kSlots};  // a rank may be a window ahead of the other
+  Window sums{2 * kSlots};
   Word lock;
 };
 
+std::uint32_t lane(float value) {
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(value * kScale));
+}
+
 void quantize(const float* values, Cell& cell) {
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    cell.lanes[i] = __builtin_bswap32(
-        static_cast<std::uint32_t>(static_cast<std::int32_t>(values[i] * kScale)));
-  }
+  for (std::size_t i = 0; i < kLanes; ++i) cell.lanes[i] = __builtin_bswap32(lane(values[i]));
 }
 
 void dequantize(const Cell& cell, float* values) {
@@ -93,8 +102,26 @@ void dequantize(const Cell& cell, float* values) {
   }
 }
 
+void dequantize_slot(const Cell& slot, float* values) {
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    values[i] = static_cast<float>(static_cast<std::int32_t>(slot.lanes[i])) / kScale;
+  }
+}
+
 void assign(Cell& slot, const Cell& vector) {
   for (std::size_t i = 0; i < kLanes; ++i) slot.lanes[i] = __builtin_bswap32(vector.lanes[i]);
+}
+
+void assign(Cell& slot, const float* values) {
+  for (std::size_t i = 0; i < kLanes; ++i) slot.lanes[i] = lane(values[i]);
+}
+
+void add(Cell& slot, const Cell& vector) {
+  for (std::size_t i = 0; i < kLanes; ++i) slot.lanes[i] += __builtin_bswap32(vector.lanes[i]);
+}
+
+void add(Cell& slot, const float* values) {
+  for (std::size_t i = 0; i < kLanes; ++i) slot.lanes[i] += lane(values[i]);
 }
 
 /// `sum` may be `vector`, so the compiler is told that lanes do not meet other lanes.
@@ -130,12 +157,18 @@ class Rank {
     std::size_t sent = 0;
     for (std::size_t received = 0; received < count;) {
       const std::size_t batch = std::min({kBatch, count - sent, received + kSlots - sent});
-      for (std::size_t i = sent; i < sent + batch; ++i) quantize(at(i), kept(i));
+      for (std::size_t i = sent; i < sent + batch && way_ != Way::kConverted; ++i) {
+        quantize(at(i), kept(i));
+      }
       if (batch > 0) send(sent, batch);
       sent += batch;
       Window& sums = reads_one_sum() ? shared_.sums : shared_.rings[rank_];
       while (received < sent && sums.has(number(received))) {
-        dequantize(sums.cell(number(received)), at(received));
+        if (reads_slots(way_)) {
+          dequantize_slot(shared_.slots.cell(number(received)), at(received));
+        } else {
+          dequantize(sums.cell(number(received)), at(received));
+        }
         ++received;
       }
     }
@@ -143,7 +176,9 @@ class Rank {
   }
 
  private:
-  bool reads_one_sum() const { return way_ == Way::kShared || way_ == Way::kMoved; }
+  bool reads_one_sum() const {
+    return way_ == Way::kShared || way_ == Way::kMoved || reads_slots(way_);
+  }
   std::uint32_t number(std::size_t vector) const {
     return done_ + static_cast<std::uint32_t>(vector);
   }
@@ -154,17 +189,22 @@ class Rank {
     const bool locked = way_ == Way::kLocked;
     while (locked && shared_.lock.value.exchange(1, std::memory_order_acquire) != 0)
       Processor::relax();
-    for (std::size_t i = first; i < first + batch; ++i) arrive(number(i), kept(i));
+    for (std::size_t i = first; i < first + batch; ++i) arrive(number(i), kept(i), at(i));
     if (locked) shared_.lock.value.store(0, std::memory_order_release);
   }
 
-  void arrive(std::uint32_t vector, Cell& own) {
+  void arrive(std::uint32_t vector, Cell& own, const float* values) {
     Cell& slot = shared_.slots.cell(vector);
-    if (shared_.arrivals[vector % kSlots].value.fetch_add(1) % 2 == 0) {
-      assign(slot, own);
+    Word& arrivals = shared_.arrivals[vector % shared_.arrivals.size()];
+    if (arrivals.value.fetch_add(1) % 2 == 0) {
+      way_ == Way::kConverted ? assign(slot, values) : assign(slot, own);
       return shared_.slots.publish(vector);
     }
     while (!shared_.slots.has(vector)) Processor::relax();
+    if (reads_slots(way_)) {
+      way_ == Way::kConverted ? add(slot, values) : add(slot, own);
+      return shared_.sums.publish(vector);
+    }
     if (reads_one_sum()) {
       Cell& sum = shared_.sums.cell(vector);
       way_ == Way::kMoved ? move(slot, own, sum) : add(slot, own, sum);
@@ -207,7 +247,7 @@ void stay_on(int processor) {
 double median_round(Way way, std::size_t bytes, int rounds) {
   const std::vector<int> places = processors();
   const std::size_t vectors = std::max<std::size_t>(1, bytes / (kLanes * sizeof(float)));
-  Shared shared;
+  Shared shared(way);
   std::vector<double> seconds;
   std::atomic<bool> right = true;
   std::barrier both(2);
@@ -261,10 +301,9 @@ int main(int argc, char** argv) {
   Way way = Way::kCopies;
   std::size_t bytes = 0;
   int rounds = 1;
-  const std::map<std::string, Way> ways{{"copies", Way::kCopies},
-                                        {"moved", Way::kMoved},
-                                        {"locked", Way::kLocked},
-                                        {"shared", Way::kShared},
+  const std::map<std::string, Way> ways{{"copies", Way::kCopies}, {"moved", Way::kMoved},
+                                        {"slots", Way::kSlots},   {"converted", Way::kConverted},
+                                        {"locked", Way::kLocked}, {"shared", Way::kShared},
                                         {"word", Way::kWord}};
   app.add_option("way", way)->required()->transform(CLI::CheckedTransformer(ways));
   app.add_option("bytes", bytes)

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from bench.allreduce_ranks import open_mpi, shared_memory, without_open_mpi
-from bench.processors import HAND_OVERS
+from bench.processors import HAND_OVERS, round_trip
 from bench.report import Figure, publish
 from catchment.program import run_program
 
@@ -26,6 +26,8 @@ WAYS = {
     "locked": "a copy each, one lock",
     "shared": "slot and one sum",
     "moved": "one sum",
+    "slots": "the slot alone",
+    "converted": "the slot alone, converted there",
 }
 OURS, OPEN_MPI = "ours", "Open MPI"
 
@@ -36,7 +38,8 @@ def hand_overs(
     most: Annotated[int, typer.Option(help="Bytes of the largest array.", min=1)] = SIZES[-1],
 ) -> None:
     """Measure all of them in turns."""
-    figures = []
+    figures: list[Figure] = []
+    trips: list[float] = []
     missing = without_open_mpi()
     with ExitStack() as exits:
         ranks = {OURS: exits.enter_context(shared_memory(2, "communicator", in_callers=True))}
@@ -46,6 +49,7 @@ def hand_overs(
             rounds = max(5, min(200, (1 << 24) // size))
             seconds: dict[str, list[float]] = {name: [] for name in (*ranks, *WAYS)}
             for _ in range(turns):
+                trips.append(round_trip() * 1e9)
                 for name, processes in ranks.items():
                     seconds[name].append(processes.seconds(size, rounds))
                 for way in WAYS:
@@ -55,7 +59,8 @@ def hand_overs(
             figures += [
                 Figure(f"{size} B, {name}", value, "us", WAYS["copies"], least) for name, value in medians.items()
             ]
-    publish("hand_overs", figures, [f"Open MPI is left out: {missing}"] if missing else [])
+    notes = [f"a word there and back between two processors: {min(trips):.0f} to {max(trips):.0f} ns"]
+    publish("hand_overs", figures, [*notes, f"Open MPI is left out: {missing}"] if missing else notes)
 
 
 def _threads(way: str, size: int, rounds: int) -> float:

@@ -13,17 +13,23 @@ _CALLS = (ir.ActionCall, ir.SwitchAction, ir.UnitApply)
 _OPAQUE = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.ControlUnit, ir.ParserUnit)
 
 
-def nodes(root: object) -> Iterator[ir.Node]:
-    """Every node below `root`, itself included; declared objects that are only referred to are not entered."""
+def children(root: object) -> Iterator[object]:
+    """The nodes, and tuples of them, right below `root`; declared objects that are only referred to are left out."""
     if isinstance(root, tuple):
-        for item in root:
-            yield from nodes(item)
+        yield from root
     elif isinstance(root, ir.Node):
-        yield root
         for f in dataclasses.fields(root):
             value: Any = getattr(root, f.name)
             if isinstance(value, tuple | ir.Node) and not isinstance(value, _OPAQUE):
-                yield from nodes(value)
+                yield value
+
+
+def nodes(root: object) -> Iterator[ir.Node]:
+    """Every node below `root`, itself included."""
+    if isinstance(root, ir.Node):
+        yield root
+    for child in children(root):
+        yield from nodes(child)
 
 
 def has_effects(expr: ir.Expr) -> bool:

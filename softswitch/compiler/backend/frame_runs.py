@@ -8,11 +8,11 @@ before any loop has run copies what came.
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend import reroll
-from catchment.softswitch.compiler.backend.effects import ExitAnalysis
+from catchment.softswitch.compiler.backend.effects import ExitAnalysis, children
 from catchment.softswitch.compiler.backend.layout import LONG_RUN, Run, Types, contains, varbit_width
 from catchment.softswitch.compiler.backend.long_headers import code_of, only_extracted, units_of
 from catchment.softswitch.compiler.types import HeaderType, StructType, Type
@@ -36,7 +36,7 @@ def leave_in_frames(program: ir.Program, types: Types, exits: ExitAnalysis, head
 
 
 class _Uses:
-    """Looks for what reads or writes a part of a header other than by loops over whole runs of it."""
+    """Looks for code that reads or writes a part of a header other than by loops over whole runs of it."""
 
     def __init__(self, types: Types, exits: ExitAnalysis, header: HeaderType, runs: set[Run]) -> None:
         self._types = types
@@ -47,68 +47,52 @@ class _Uses:
     def any(self, program: ir.Program) -> bool:
         roots: list[object] = [function.body for function in program.functions]
         roots += [action.body for action in program.global_actions]
-        if any(self._in(root, None) for root in roots):
+        if any(self._touched(root, None) for root in roots):
             return True
         units = [unit for block in _BLOCKS for unit in units_of(program.pipeline[block].unit)]
-        return any(self._in(root, unit) for unit in units for root in code_of(unit))
+        return any(self._touched(root, unit) for unit in units for root in code_of(unit))
 
     def _has(self, t: Type) -> bool:
         return contains(t, self._header)
 
-    def _in(self, root: object, unit: object) -> bool:
+    def _touched(self, root: object, unit: object) -> bool:
+        """`unit`: whose code it is; None: nobody's."""
         if isinstance(root, ir.Block):
             return self._statements(root.body, unit)
-        if isinstance(root, tuple):
-            return any(self._in(item, unit) for item in root)
         if isinstance(root, ir.IsValid | ir.SetValidity):
-            return self._place(root.header, unit)
-        if isinstance(root, ir.UnitApply | ir.ActionCall | ir.FunctionCall) or (
-            isinstance(root, ir.ExternCall) and root.method == "emit"
-        ):
-            return any(self._place(arg, unit) for arg in root.args)
-        if isinstance(root, ir.FieldRef) and not isinstance(root.base.type, HeaderType):
-            return self._has(root.type) or self._place(root.base, unit)
+            return self._passed(root.header, unit)
+        if isinstance(root, ir.UnitApply | ir.ActionCall | ir.FunctionCall | ir.ExternCall):
+            passes = not isinstance(root, ir.ExternCall) or root.method == "emit"
+            return any((self._passed if passes else self._touched)(arg, unit) for arg in root.args)
         if isinstance(root, ir.Expr) and self._has(root.type):
             return True
-        if not isinstance(root, ir.Node):
-            return False
-        return any(self._in(getattr(root, f.name), unit) for f in dataclasses.fields(root) if f.name in _children(root))
+        if isinstance(root, ir.FieldRef):
+            return self._passed(root, unit)
+        return any(self._touched(child, unit) for child in children(root))
 
-    def _place(self, expr: ir.Expr, unit: object) -> bool:
-        """The same for an expression that may be the header, or have it in it: passing it on touches nothing."""
+    def _passed(self, expr: ir.Expr, unit: object) -> bool:
+        """The same for what may be the header, or have it in it: passing that on as a whole touches nothing."""
         if isinstance(expr, ir.VarRef):
             return False
-        if isinstance(expr, ir.FieldRef) and expr.base.type is not self._header:
-            return self._place(expr.base, unit)
-        return self._in(expr, unit)
+        if isinstance(expr, ir.FieldRef):
+            return expr.base.type is self._header or self._passed(expr.base, unit)
+        return self._touched(expr, unit)
 
     def _statements(self, body: tuple[ir.Stmt, ...], unit: object) -> bool:
         at = 0
         while at < len(body):
             count, arguments = reroll.find(self._types, self._exits, unit, body[at:])
-            if count == 0:
-                if self._in(body[at], unit):
-                    return True
-                at += 1
-                continue
-            walks = [argument for argument in arguments if isinstance(argument, reroll.Walk)]
-            over = [walk for walk in walks if walk.header.type is self._header]
-            if over and (len(walks) > 1 or not self._is_whole(over[0], count)):
+            if self._looped(arguments, count, unit) if count else self._touched(body[at], unit):
                 return True
-            if any(self._in(argument, unit) for argument in arguments if not isinstance(argument, reroll.Walk)):
-                return True
-            at += count
+            at += max(count, 1)
         return False
+
+    def _looped(self, arguments: Sequence[reroll.Walk | ir.Expr], count: int, unit: object) -> bool:
+        walks = [argument for argument in arguments if isinstance(argument, reroll.Walk)]
+        over = [walk for walk in walks if walk.header.type is self._header]
+        if over and (len(walks) > 1 or not self._is_whole(over[0], count)):
+            return True
+        return any(self._touched(argument, unit) for argument in arguments if not isinstance(argument, reroll.Walk))
 
     def _is_whole(self, walk: reroll.Walk, count: int) -> bool:
         return any(walk.array == run.array and walk.first == 0 and count == run.length for run in self._runs)
-
-
-def _children(node: ir.Node) -> set[str]:
-    """Fields of a node with code in them, rather than what it refers to."""
-    opaque = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.ControlUnit, ir.ParserUnit)
-    return {
-        f.name
-        for f in dataclasses.fields(node)
-        if isinstance(getattr(node, f.name), tuple | ir.Node) and not isinstance(getattr(node, f.name), opaque)
-    }

@@ -22,6 +22,12 @@ constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest
 constexpr int kLooks = 200;
 constexpr int kTries = 3;  // to open a program before the next one is loaded
 
+/// Until when a caller waits, whose patience begins when it first has to; `end`: 0 before.
+Nanos patience_ends(Nanos& end) {
+  end = end == 0 ? monotonic_now() + kCallerPatience : end;
+  return end;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Caller>> Caller::attach(FileDescriptor memory, pid_t owner) {
@@ -51,7 +57,7 @@ Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
 
 Caller::~Caller() = default;
 
-Outcome Caller::lock_once(IfHeld held, Nanos end) const {
+Outcome Caller::lock_once(IfHeld held, Nanos& end) const {
   GateState& gate = state_.gate;
   // Another one has it for microseconds, sleeping and being woken takes tens of them.
   int error = pthread_mutex_trylock(&gate.mutex);
@@ -63,7 +69,8 @@ Outcome Caller::lock_once(IfHeld held, Nanos end) const {
     error = pthread_mutex_trylock(&gate.mutex);
   }
   if (error == EBUSY) {
-    const timespec until{.tv_sec = end / kSecond, .tv_nsec = end % kSecond};
+    const Nanos at = patience_ends(end);
+    const timespec until{.tv_sec = at / kSecond, .tv_nsec = at % kSecond};
     error = pthread_mutex_clocklock(&gate.mutex, CLOCK_MONOTONIC, &until);
   }
   if (error == EOWNERDEAD) {
@@ -82,7 +89,7 @@ Outcome Caller::lock_once(IfHeld held, Nanos end) const {
 void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }
 
 Outcome Caller::lock(IfHeld held) {
-  const Nanos end = monotonic_now() + kCallerPatience;
+  Nanos end = 0;
   const Outcome outcome = lock_once(held, end);
   if (outcome != Outcome::ran) {
     return outcome;
@@ -93,7 +100,7 @@ Outcome Caller::lock(IfHeld held) {
     return outcome;
   }
   unlock();
-  if (held == IfHeld::give_up || !let_in(state_.gate, arrived, end)) {
+  if (held == IfHeld::give_up || !let_in(state_.gate, arrived, patience_ends(end))) {
     return Outcome::busy;
   }
   return lock_once(held, end);

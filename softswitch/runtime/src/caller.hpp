@@ -78,7 +78,7 @@ class Caller final : private rt::Hooks {
   Outcome lock(IfHeld held);
   /// The same, with the program that is running open here.
   Outcome lock_program(IfHeld held);
-  [[nodiscard]] Outcome lock_once(IfHeld held, std::int64_t end) const;
+  [[nodiscard]] Outcome lock_once(IfHeld held, std::int64_t& end) const;
   void unlock() const;
   /// Opens the program that the state is of, without the lock. Whether it can be run here.
   bool open(std::uint64_t epoch, const SharedProgram& program);
