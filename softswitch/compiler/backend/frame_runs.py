@@ -62,7 +62,7 @@ class _Uses:
         if isinstance(root, ir.IsValid | ir.SetValidity):
             return self._passed(root.header, unit)
         if isinstance(root, ir.UnitApply | ir.ActionCall | ir.FunctionCall | ir.ExternCall):
-            passes = not isinstance(root, ir.ExternCall) or root.method == "emit"
+            passes = not isinstance(root, ir.ExternCall) or (root.extern, root.method) == ("packet_out", "emit")
             return any((self._passed if passes else self._touched)(arg, unit) for arg in root.args)
         if isinstance(root, ir.Expr) and self._has(root.type):
             return True
