@@ -23,7 +23,7 @@ RATE = ["rate", "frames", "4", "a,b", "c", "16", "1", "1"]
         ("shm-load", [*RATE, "more"], "more"),
         ("bare-forwarder", ["a"], "output is required"),
         ("bare-forwarder", ["a", "b", "some"], "some"),
-        ("hand-overs", ["slots", "4096", "3"], "slots"),
+        ("hand-overs", ["rings", "4096", "3"], "rings"),
         ("hand-overs", ["copies", "0", "3"], "not in range"),
         ("hand-overs", ["copies", "4096"], "rounds is required"),
     ],

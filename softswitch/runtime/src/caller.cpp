@@ -22,7 +22,7 @@ constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest
 constexpr int kLooks = 200;
 constexpr int kTries = 3;  // to open a program before the next one is loaded
 
-/// Until when a caller waits, whose patience begins when it first has to; `end`: 0 before.
+/// The end of a caller's patience, which begins when it first has to wait; `end`: 0 before.
 Nanos patience_ends(Nanos& end) {
   end = end == 0 ? monotonic_now() + kCallerPatience : end;
   return end;
