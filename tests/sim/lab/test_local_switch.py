@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,19 @@ def _socket_of(service: subprocess.Popen[bytes]) -> str:
         if "socket" in said:
             return str(said["socket"])
     raise AssertionError("the local switch ended")
+
+
+def _members_of_a_pair(service: subprocess.Popen[bytes], exits: ExitStack) -> list[dict[str, Any]]:
+    """What the two ranks of a group need, which rank 0 asks for; the group lasts as long as `exits`."""
+    path = _socket_of(service)
+    rank = exits.enter_context(socket.socket(socket.AF_UNIX))
+    rank.connect(path)
+    line = exits.enter_context(rank.makefile("rwb", buffering=0))
+    line.write(b'{"rank": 0}\n')
+    line.readline()
+    line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
+    members: list[dict[str, Any]] = json.loads(line.readline())["members"]
+    return members
 
 
 def test_a_killed_local_switch_takes_its_switch_along() -> None:
@@ -99,14 +113,7 @@ def test_ranks_run_the_switch_s_program_unless_told_otherwise(
     environment = os.environ | setting
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service, ExitStack() as exits:
         exits.callback(service.kill)
-        path = _socket_of(service)
-        rank = exits.enter_context(socket.socket(socket.AF_UNIX))
-        rank.connect(path)
-        line = exits.enter_context(rank.makefile("rwb", buffering=0))
-        line.write(b'{"rank": 0}\n')
-        line.readline()
-        line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
-        members = json.loads(line.readline())["members"]
+        members = _members_of_a_pair(service, exits)
         ranks = [exits.enter_context(Communicator.of_job(member)) for member in members]
         arrays = [np.arange(3000, dtype=np.float32) * (number + 1) for number in range(2)]
         for work in [each.all_reduce(array) for each, array in zip(ranks, arrays, strict=True)]:
@@ -132,14 +139,7 @@ def test_groups_of_a_switch_on_one_processor_have_what_suits_it(monkeypatch: pyt
     command = ["taskset", "-c", one, sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service, ExitStack() as exits:
         exits.callback(service.kill)
-        path = _socket_of(service)
-        rank = exits.enter_context(socket.socket(socket.AF_UNIX))
-        rank.connect(path)
-        line = exits.enter_context(rank.makefile("rwb", buffering=0))
-        line.write(b'{"rank": 0}\n')
-        line.readline()
-        line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
-        members = json.loads(line.readline())["members"]
+        members = _members_of_a_pair(service, exits)
         assert [member["sums"]["slots"] for member in members] == [SLOTS_OF_PAIRS] * 2
 
 
