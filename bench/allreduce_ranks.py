@@ -25,7 +25,7 @@ from catchment.controlplane.jobs import JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Topology, star
-from catchment.sim.lab.local_switch import LANES, SLOTS, SLOTS_OF_PAIRS, rings, slots_of
+from catchment.sim.lab.local_switch import LANES, SLOTS, SLOTS_OF_SHARERS, rings, slots_of
 from catchment.sim.lab.mininet import MininetNetwork
 from catchment.sim.lab.shm_lab import LUWU, ShmLab
 
@@ -118,7 +118,7 @@ def udp(ranks: int, api: str) -> Iterator[Ranks]:
         fabric = exits.enter_context(Fabric.connect(topology, network.addresses))
         fabric.push(programs_of(topology))
         # Ranks, switch and kernel share the processors' caches.
-        job = plan_job("allreduce", topology, name="allreduce", workers=names, slots=SLOTS_OF_PAIRS)
+        job = plan_job("allreduce", topology, name="allreduce", workers=names, slots=SLOTS_OF_SHARERS)
         deploy(job, topology, fabric.clients)
 
         def start(host: str, command: list[str]) -> subprocess.Popen[str]:

@@ -32,7 +32,7 @@ from catchment.wire.socket_folder import socket_folder
 
 LANES = 1024
 SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/measurements/collectives.md)
-SLOTS_OF_PAIRS = 128  # where two ranks share a core and its caches
+SLOTS_OF_SHARERS = 128  # where ranks share a core and its caches
 PATIENCE = 60.0
 GROUPS = 32
 """So many groups have room for all their slots; 4 KiB of memory a slot, once it is used."""
@@ -46,12 +46,8 @@ def rings(lanes: int, slots: int) -> str:
 
 
 def slots_of(ranks: int, *, in_callers: bool) -> int:
-    """Vectors in flight of a group of this machine, as measured to be best (docs/measurements/shared-memory.md).
-
-    With more than two ranks to a processor it counts how often they take turns: seldom, with many vectors in flight.
-    """
-    processors = len(os.sched_getaffinity(0))
-    return SLOTS_OF_PAIRS if in_callers and processors < ranks <= 2 * processors else SLOTS
+    """Vectors in flight of a group of this machine, as measured to be best (docs/measurements/shared-processors.md)."""
+    return SLOTS_OF_SHARERS if in_callers and ranks > len(os.sched_getaffinity(0)) else SLOTS
 
 
 def local_switch(

@@ -1,9 +1,11 @@
 // The foundations for Python, so that tests can drive them with a clock of their own.
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "catchment/common/adaptive_patience.hpp"
 #include "catchment/common/crc.hpp"
@@ -74,6 +76,7 @@ PYBIND11_MODULE(_common, module) {
            py::arg("spin"), py::arg("yield_after"), py::arg("late_yield"),
            py::arg("oversubscribed_for"), py::arg("oversubscribed_most"), py::arg("spin_always"))
       .def("next", &Patience::next, py::arg("found"), py::arg("now"))
+      .def("oversubscribed", &Patience::oversubscribed, py::arg("now"))
       .def("yielded", &Patience::yielded, py::arg("before"), py::arg("after"))
       .def("give_way", &Patience::yield, py::arg("now"))
       .def("pass_time", &Patience::pass, py::arg("how"), py::arg("now"));
@@ -83,10 +86,17 @@ PYBIND11_MODULE(_common, module) {
   module.def("collective_patience", [](Nanos spin, bool own_processor) {
     return as_dict(collective_patience(spin, own_processor));
   });
+  module.def("lock_patience",
+             [](bool own_processor) { return as_dict(lock_patience(own_processor)); });
   module.def("processors", &Processor::count);
-  module.def("leave_processor", [] {
-    const int from = Processor::number();
-    return py::make_tuple(from, Processor::leave());
+  module.def("allowed_processors", [] {
+    std::vector<int> numbers;
+    Processor::for_each([&](int number) { numbers.push_back(number); });
+    return numbers;
+  });
+  module.def("go_to_processor", [](int to) {
+    const bool went = Processor::go_to(to);
+    return py::make_tuple(went, Processor::number());
   });
   py::class_<AdaptivePatience>(module, "AdaptivePatience")
       .def(py::init([](Nanos least_spin, Nanos most_spin, Nanos yield_after, Nanos late_yield,

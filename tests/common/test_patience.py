@@ -130,11 +130,10 @@ def test_a_worker_yields_from_the_first_look_on(spin: int) -> None:
 
 
 @pytest.mark.parametrize("spin", [0, 1, 7 * US])
-def test_a_rank_notices_a_late_yield_sooner_than_a_worker_and_yields_again_sooner(spin: int) -> None:
+def test_a_rank_gives_others_time_for_a_window_and_yields_again_sooner_than_a_worker(spin: int) -> None:
     settings, worker = common.collective_patience(spin, False), common.reducer_patience(spin)
-    own = {"late_yield": 200 * US, "oversubscribed_for": 2 * MS, "oversubscribed_most": 1600 * MS}
-    assert settings == worker | own
-    assert all(settings[name] < worker[name] for name in own)
+    assert settings == worker | {"late_yield": 1 * MS, "oversubscribed_for": 2 * MS, "oversubscribed_most": 1600 * MS}
+    assert settings["oversubscribed_for"] < worker["oversubscribed_for"]
 
 
 @pytest.mark.parametrize("spin", [0, 7 * US, 50 * US, 200 * US])
@@ -145,11 +144,28 @@ def test_a_rank_with_a_processor_for_itself_spins_before_it_yields_and_on_a_busy
     patience = common.Patience(**settings)
     found = 7 * MS
     assert patience.next(found, found + alone) == (YIELD if spin > alone else SLEEP)
-    patience.yielded(found, found + 201 * US)
-    now = found + 1 * MS
+    patience.yielded(found, found + 1 * MS + 1)
+    now = found + 2 * MS
     assert patience.next(now - alone, now) == SLEEP
     if alone:
         assert patience.next(now - alone + 1, now) == SPIN
+
+
+def test_who_wants_a_lock_spins_where_its_owner_runs_and_yields_where_he_may_need_the_processor() -> None:
+    running, perhaps_not = (common.Patience(**common.lock_patience(own)) for own in (True, False))
+    waits = (0, 2 * US - 1, 2 * US, 10 * US - 1, 10 * US, 1 * MS - 1, 1 * MS)
+    assert [running.next(0, wait) for wait in waits] == [SPIN] * 4 + [SLEEP] * 3
+    assert [perhaps_not.next(0, wait) for wait in waits] == [SPIN] * 2 + [YIELD] * 4 + [SLEEP]
+    perhaps_not.yielded(0, 1 * MS + 1)
+    now = 101 * MS
+    assert [perhaps_not.next(now - wait, now) for wait in waits] == [SPIN] * 4 + [SLEEP] * 3
+
+
+def test_a_waiter_knows_whether_a_yield_was_late_not_long_ago(patience: Any) -> None:
+    assert not patience.oversubscribed(0)
+    patience.yielded(0, 501 * US)
+    last = 501 * US + 100 * MS
+    assert [patience.oversubscribed(now) for now in (501 * US, last - 1, last)] == [True, True, False]
 
 
 def test_who_spins_keeps_its_processor_and_who_yields_may_be_late(patience: Any) -> None:
@@ -161,16 +177,19 @@ def test_who_spins_keeps_its_processor_and_who_yields_may_be_late(patience: Any)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
-def test_who_leaves_a_processor_goes_on_on_another_and_may_come_back() -> None:
+def test_who_goes_to_a_processor_goes_on_there_and_may_come_back() -> None:
     processors = os.sched_getaffinity(0)
     first, second, *_ = sorted(processors)
+    assert common.allowed_processors() == sorted(processors)
     try:
-        for here in (first, second):
+        for here, there in ((first, second), (second, first)):
             os.sched_setaffinity(0, {here})
-            assert common.leave_processor() == (here, -1)  # there is no other one
+            assert common.allowed_processors() == [here]
+            assert common.go_to_processor(there) == (False, here)
+            assert common.go_to_processor(max(processors) + 1) == (False, here)
             assert os.sched_getaffinity(0) == {here}
             os.sched_setaffinity(0, {first, second})
-            assert sorted(common.leave_processor()) == [first, second]
+            assert common.go_to_processor(there) == (True, there)
             assert os.sched_getaffinity(0) == {first, second}
     finally:
         os.sched_setaffinity(0, processors)

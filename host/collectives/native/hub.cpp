@@ -112,21 +112,21 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
   while (!done.load(std::memory_order_acquire) && now < until) {
     bool any = false;
     bool alone = false;
-    bool shares_processor = false;
     {
       const Turn mine(*this);
       now = monotonic_now();
       any = turn(now, IfTaken::kLater);
       if (done.load(std::memory_order_acquire) || now >= until) flush();
       alone = own_processor();
-      shares_processor = alone && !any && attachment_ != nullptr && attachment_->shares_processor();
+      if (!any && attachment_ != nullptr && (alone || !sharing_.oversubscribed(now)) &&
+          !std::exchange(moved, true)) {
+        attachment_->move_apart();  // who is waited for may need this processor
+      }
     }
     Patience& patience = alone ? alone_ : sharing_;
     if (any) {
       quiet_since = now;
       moved = false;
-    } else if (shares_processor && !std::exchange(moved, true)) {
-      Processor::leave();  // who is waited for may need this one
     } else if (spins && (next = patience.next(quiet_since, now)) != Waiting::kSleep) {
       patience.pass(next, monotonic_now());
     } else if (!done.load(std::memory_order_acquire)) {

@@ -45,7 +45,7 @@ ShmAttachment::ShmAttachment(const std::string& path) {
 
 bool ShmAttachment::inside() const { return shm::inside(port_.get()); }
 
-bool ShmAttachment::shares_processor() const { return shm::shares_processor(port_.get()); }
+void ShmAttachment::move_apart() { shm::move_apart(port_.get()); }
 
 bool ShmAttachment::deliver() {
   const int count = catchment_shm_peek(port_.get(), in_.data(), kBatch);

@@ -58,9 +58,9 @@ class ShmAttachment {
 
   // Whether this process runs the switch's program itself.
   bool inside() const;
-  // Whether another one who does, and gets frames of this one, was last seen on the processor that
-  // this thread is on.
-  bool shares_processor() const;
+  // Takes this thread to the processor where fewest others who do, and get frames of this one, were
+  // last seen.
+  void move_apart();
   catchment_shm* port() const { return port_.get(); }
   std::size_t frame_bytes() const { return frame_bytes_; }
   std::uint64_t errors() const { return errors_; }

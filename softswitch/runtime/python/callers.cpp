@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "caller.hpp"
+#include "caller_port.hpp"
+#include "catchment/common/processor.hpp"
 #include "catchment/shm/insider.hpp"
 #include "catchment/softswitch/enter.hpp"
 
@@ -50,12 +52,18 @@ rt::InputFrame input(std::uint32_t port, const std::string& frame) {
           static_cast<std::uint32_t>(frame.size()), port};
 }
 
-/// Gives what leaves to a function, and keeps lines of the log.
+/// Gives what leaves to a function, and keeps lines of the log. `shares`: who has the lock may need
+/// the processor.
 template <class Leave>
 class FunctionExit final : public Exit {
  public:
-  explicit FunctionExit(Leave leave) : leave_(std::move(leave)) {}
+  explicit FunctionExit(Leave leave, bool shares = false)
+      : leave_(std::move(leave)), shares_(shares) {}
 
+  bool shares_processor() override {
+    ++asked;
+    return shares_;
+  }
   Left leave(const rt::OutFrame& frame) override {
     leave_(frame);
     return Left::sent;
@@ -65,9 +73,11 @@ class FunctionExit final : public Exit {
   void step_limit(std::uint32_t, const char* where) override { lines.emplace_back(where); }
 
   std::vector<std::string> lines;
+  int asked = 0;  // whether it shares its processor
 
  private:
   Leave leave_;
+  bool shares_;
 };
 
 /// (outcome, [(port, frame)], [line of the log])
@@ -80,6 +90,14 @@ py::tuple inject(Caller& caller, std::uint32_t port, const std::string& frame) {
   });
   const Outcome outcome = caller.run({&in, 1}, exit);
   return py::make_tuple(name_of(outcome), out, exit.lines);
+}
+
+/// (outcome, how often the caller asked whether it shares its processor)
+py::tuple inject_beside(Caller& caller, std::uint32_t port, const std::string& frame, bool shares) {
+  const rt::InputFrame in = input(port, frame);
+  FunctionExit exit([](const rt::OutFrame&) {}, shares);
+  const Outcome outcome = caller.run({&in, 1}, exit);
+  return py::make_tuple(name_of(outcome), exit.asked);
 }
 
 /// Runs the frames again and again, `rounds` times, or until they do not run.
@@ -109,7 +127,11 @@ std::string inject_and_raise(Caller& caller, std::uint32_t port, const std::stri
 class InsidePort {
  public:
   InsidePort(const std::string& path, int timeout_ms)
-      : port_(shm::attach(path, timeout_ms, enter)) {}
+      : port_(shm::attach(path, timeout_ms, [this](shm::Invitation invitation) {
+          shm::Entered entered = enter(std::move(invitation));
+          caller_ = static_cast<CallerPort*>(entered.insider.get());
+          return entered;
+        })) {}
 
   int send(const std::vector<std::string>& frames) {
     std::vector<catchment_shm_frame> out;
@@ -152,7 +174,13 @@ class InsidePort {
     }
     return out;
   }
-  [[nodiscard]] bool shares_processor() { return shm::shares_processor(port_.get()); }
+  [[nodiscard]] bool shares_processor() { return caller_->shares_processor(); }
+  /// (the processor before, whether the thread was moved, the processor after)
+  py::tuple move_apart() {
+    const int before = Processor::number();
+    const bool moved = shm::move_apart(port_.get());
+    return py::make_tuple(before, moved, Processor::number());
+  }
   [[nodiscard]] std::uint64_t attachments() const {
     catchment_shm_info info{};
     catchment_shm_get_info(port_.get(), &info);
@@ -167,6 +195,7 @@ class InsidePort {
     return status;
   }
 
+  CallerPort* caller_ = nullptr;  // as long as it is inside
   shm::OwnPort port_;
 };
 
@@ -180,10 +209,12 @@ void bind_callers(py::module_& module) {
       .def("flush_if_free", &InsidePort::flush_if_free)
       .def("receive", &InsidePort::receive)
       .def("shares_processor", &InsidePort::shares_processor)
+      .def("move_apart", &InsidePort::move_apart)
       .def("attachments", &InsidePort::attachments);
   py::class_<Caller>(module, "Caller")
       .def(py::init(&attach))
       .def("inject", &inject)
+      .def("inject_beside", &inject_beside)
       .def("repeat", &repeat)
       .def("inject_and_raise", &inject_and_raise);
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "catchment/common/clock.hpp"
-#include "catchment/common/processor.hpp"
 #include "catchment/common/seals.hpp"
 
 namespace catchment::softswitch {
@@ -18,9 +17,7 @@ namespace {
 constexpr Nanos kCallerPatience = 50 * kMillisecond;
 constexpr std::size_t kBuffers = 1024;
 constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest frame
-/// Looks at a lock that is taken, some ten microseconds of them.
-constexpr int kLooks = 200;
-constexpr int kTries = 3;  // to open a program before the next one is loaded
+constexpr int kTries = 3;                  // to open a program before the next one is loaded
 
 /// The end of a caller's patience, which begins when it first has to wait; `end`: 0 before.
 Nanos patience_ends(Nanos& end) {
@@ -57,16 +54,29 @@ Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
 
 Caller::~Caller() = default;
 
-Outcome Caller::lock_once(IfHeld held, Nanos& end) const {
+int Caller::look(pthread_mutex_t& mutex) {
+  Patience& patience = exit_->shares_processor() ? sharing_ : alone_;
+  const Nanos since = monotonic_now();
+  int error = EBUSY;
+  for (Nanos now = since; error == EBUSY; now = monotonic_now()) {
+    const Waiting next = patience.next(since, now);
+    if (next == Waiting::kSleep) {
+      break;
+    }
+    patience.pass(next, now);
+    error = pthread_mutex_trylock(&mutex);
+  }
+  return error;
+}
+
+Outcome Caller::lock_once(IfHeld held, Nanos& end) {
   GateState& gate = state_.gate;
-  // Another one has it for microseconds, sleeping and being woken takes tens of them.
   int error = pthread_mutex_trylock(&gate.mutex);
   if (error == EBUSY && held == IfHeld::give_up) {
     return Outcome::busy;
   }
-  for (int looks = 0; error == EBUSY && looks < kLooks; ++looks) {
-    Processor::relax();
-    error = pthread_mutex_trylock(&gate.mutex);
+  if (error == EBUSY) {
+    error = look(gate.mutex);
   }
   if (error == EBUSY) {
     const Nanos at = patience_ends(end);
@@ -152,6 +162,7 @@ Outcome Caller::lock_program(IfHeld held) {
 }
 
 Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld held) {
+  exit_ = &exit;
   if (const Outcome outcome = lock_program(held); outcome != Outcome::ran) {
     return outcome;
   }
@@ -159,7 +170,6 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld h
     unlock();
     return Outcome::refused;
   }
-  exit_ = &exit;
   if (!bound_) {
     (*program_)->bind(state_.program.bindings());
     bound_ = true;

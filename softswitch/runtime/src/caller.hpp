@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "catchment/common/file_descriptor.hpp"
+#include "catchment/common/patience.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/status.hpp"
@@ -41,10 +42,12 @@ enum class Left : std::uint8_t {
   too_long,  // for that port
 };
 
-/// The way by which frames leave, with what the program said of them. All of it is called under the
-/// lock.
+/// The way by which frames leave, with what the program said of them. All of it but
+/// shares_processor() is called under the lock.
 class Exit : public rt::Rooms {
  public:
+  /// Whether somebody whom frames go to may need the processor that this thread waits on.
+  virtual bool shares_processor() { return false; }
   /// Whether frames may be run now.
   virtual bool open() { return true; }
   /// Frames without a room leave when the batch has been run.
@@ -78,7 +81,10 @@ class Caller final : private rt::Hooks {
   Outcome lock(IfHeld held);
   /// The same, with the program that is running open here.
   Outcome lock_program(IfHeld held);
-  [[nodiscard]] Outcome lock_once(IfHeld held, std::int64_t& end) const;
+  [[nodiscard]] Outcome lock_once(IfHeld held, std::int64_t& end);
+  /// Looks again at a lock that another one has, for as long as that costs less than to sleep and
+  /// to be woken. What the last look said.
+  int look(pthread_mutex_t& mutex);
   void unlock() const;
   /// Opens the program that the state is of, without the lock. Whether it can be run here.
   bool open(std::uint64_t epoch, const SharedProgram& program);
@@ -96,6 +102,8 @@ class Caller final : private rt::Hooks {
   std::uint64_t opened_ = 0;  // the epoch of program_
   bool bound_ = false;
   Exit* exit_ = nullptr;  // of the batch that is being run
+  Patience alone_{lock_patience(true)};
+  Patience sharing_{lock_patience(false)};
 };
 
 }  // namespace catchment::softswitch

@@ -75,24 +75,51 @@ bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel, IfHel
 }
 
 bool CallerPort::open() {
-  show_processor();
+  show_processor(Processor::number());
   return !state_.rings[port_].through_switch;
 }
 
-std::uint32_t CallerPort::show_processor() {
-  const auto here = static_cast<std::uint32_t>(Processor::number() + 1);
+void CallerPort::show_processor(int number) {
+  const auto here = static_cast<std::uint32_t>(number + 1);
   const std::atomic_ref shown(state_.rings[port_].processor);
   if (shown.load(std::memory_order_relaxed) != here) {
     shown.store(here, std::memory_order_relaxed);
   }
-  return here;
+}
+
+std::ptrdiff_t CallerPort::seen_on(int number) const {
+  const auto place = static_cast<std::uint32_t>(number + 1);
+  return std::ranges::count_if(others_, [&](std::uint32_t port) {
+    return std::atomic_ref(state_.rings[port].processor).load(std::memory_order_relaxed) == place;
+  });
 }
 
 bool CallerPort::shares_processor() {
-  const std::uint32_t here = show_processor();
-  return std::ranges::any_of(others_, [&](std::uint32_t port) {
-    return std::atomic_ref(state_.rings[port].processor).load(std::memory_order_relaxed) == here;
+  const int here = Processor::number();
+  show_processor(here);
+  return seen_on(here) != 0;
+}
+
+bool CallerPort::move_apart() {
+  const int here = Processor::number();
+  show_processor(here);
+  int best = here;
+  std::ptrdiff_t fewest = seen_on(here);
+  if (fewest == 0) {
+    return false;
+  }
+  Processor::for_each([&](int number) {
+    const std::ptrdiff_t seen = number == here ? fewest : seen_on(number);
+    if (seen < fewest) {
+      fewest = seen;
+      best = number;
+    }
   });
+  if (best == here) {
+    return false;
+  }
+  show_processor(best);  // before others here look, who would come along
+  return Processor::go_to(best);
 }
 
 rt::Room CallerPort::room(std::uint32_t port) {

@@ -27,6 +27,7 @@ class CallerPort final : public shm::Insider, private Exit {
     return run(frames, channel, IfHeld::give_up);
   }
   bool shares_processor() override;
+  bool move_apart() override;
 
  private:
   /// The ring to a port that others, too, put frames into.
@@ -54,8 +55,10 @@ class CallerPort final : public shm::Insider, private Exit {
   /// The way to a port, ready for the next frame; nullptr: it has no ring, or one that cannot be
   /// used.
   Way* way_to(std::uint32_t port);
-  /// Says which processor this process is on, and finds out itself.
-  std::uint32_t show_processor();
+  /// Says that this process is on a processor.
+  void show_processor(int number);
+  /// How many of those whom frames go to were last seen on a processor.
+  [[nodiscard]] std::ptrdiff_t seen_on(int number) const;
   bool pass_on(shm::Mark mark, std::span<const std::uint8_t> bytes);
   void wake(Way& way);
 

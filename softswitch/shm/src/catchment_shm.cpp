@@ -104,9 +104,7 @@ bool flush_if_free(catchment_shm* port) { return !port->peer.ours() || port->pee
 
 bool inside(const catchment_shm* port) { return port->peer.inside(); }
 
-bool shares_processor(catchment_shm* port) {
-  return port->peer.ours() && port->peer.shares_processor();
-}
+bool move_apart(catchment_shm* port) { return port->peer.ours() && port->peer.move_apart(); }
 
 }  // namespace catchment::shm
 

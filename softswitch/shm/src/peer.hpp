@@ -48,7 +48,7 @@ class Peer {
   [[nodiscard]] catchment_shm_info info() const;
   /// Whether the switch has let it in.
   [[nodiscard]] bool inside() const { return inside_.has_value(); }
-  [[nodiscard]] bool shares_processor() const { return inside_ && inside_->shares_processor(); }
+  bool move_apart() { return inside_ && inside_->move_apart(); }
 
  private:
   using Clock = Connector::Clock;

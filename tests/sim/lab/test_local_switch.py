@@ -18,7 +18,7 @@ import pytest
 
 from catchment.checkout import ROOT
 from catchment.host.collectives import Communicator
-from catchment.sim.lab.local_switch import SLOTS_OF_PAIRS, slots_of
+from catchment.sim.lab.local_switch import SLOTS_OF_SHARERS, slots_of
 from catchment.wire.socket_folder import socket_folder
 
 
@@ -124,9 +124,9 @@ def test_ranks_run_the_switch_s_program_unless_told_otherwise(
 
 @pytest.mark.parametrize(
     ("ranks", "processors", "in_callers", "slots"),
-    [(2, 2, True, 256), (3, 2, True, 128), (4, 2, True, 128), (4, 2, False, 256), (5, 2, True, 256), (4, 8, True, 256)],
+    [(2, 2, True, 256), (3, 2, True, 128), (4, 2, True, 128), (4, 2, False, 256), (9, 2, True, 128), (4, 8, True, 256)],
 )
-def test_two_ranks_to_a_processor_have_half_the_vectors_in_flight(
+def test_ranks_that_share_processors_have_half_the_vectors_in_flight(
     ranks: int, processors: int, slots: int, monkeypatch: pytest.MonkeyPatch, *, in_callers: bool
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
@@ -140,7 +140,7 @@ def test_groups_of_a_switch_on_one_processor_have_what_suits_it(monkeypatch: pyt
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service, ExitStack() as exits:
         exits.callback(service.kill)
         members = _members_of_a_pair(service, exits)
-        assert [member["sums"]["slots"] for member in members] == [SLOTS_OF_PAIRS] * 2
+        assert [member["sums"]["slots"] for member in members] == [SLOTS_OF_SHARERS] * 2
 
 
 def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:

@@ -166,6 +166,26 @@ def test_nobody_waits_long_for_a_stopped_owner(switch: Switch, callers: list[Cal
     assert switch.read_registers("first")[3:5] == [9, 5]
 
 
+def test_who_shares_a_processor_yields_it_to_who_has_the_lock(switch: Switch, callers: list[CallerProcess]) -> None:
+    """Yielding for a millisecond uses the processor as long, if nobody else wants it; to spin and sleep does not."""
+    one, two = callers
+
+    def cost(*, shares: bool) -> int:
+        account = Path(f"/proc/{two.process.pid}/schedstat")  # nanoseconds on a processor come first
+        before = int(account.read_text().split()[0])
+        two.ask("inject_beside", 1, frame(5, cell=4), shares)
+        assert two.answer() == ("busy", 1)
+        return int(account.read_text().split()[0]) - before
+
+    two.ask("inject_beside", 1, frame(5, cell=4), True)
+    assert two.answer() == ("ran", 0)
+    one.ask("inject_and_raise", 1, frame(9, cell=3), int(signal.SIGSTOP))
+    assert os.waitid(os.P_PID, one.process.pid, os.WSTOPPED | os.WNOWAIT) is not None
+    alone = min(cost(shares=False) for _ in range(3))
+    # Where others compute, a yield is late, and who yields does so no more for a while.
+    assert any(cost(shares=True) > alone + 500_000 for _ in range(100))
+
+
 def test_a_switch_that_has_ended_runs_nothing_in_its_callers(pairs: BuiltProgram) -> None:
     switch = Switch(pairs, in_callers=True)
     with CallerProcess(switch) as caller:

@@ -376,6 +376,54 @@ def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(lau
         os.sched_setaffinity(0, processors)
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_who_waits_goes_to_the_processor_where_fewest_others_were_seen(
+    launch: Launch, folder: Path, wires: tuple[Path, Path]
+) -> None:
+    switch = launch()
+    with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
+        client.insert(MulticastGroup.of_ports(1, [1, 2, 3]))
+    one, two, three = (inside(folder / str(number)) for number in (1, 2, 3))
+    processors = os.sched_getaffinity(0)
+    here, there, *_ = sorted(processors)
+
+    def show(port: Any, processor: int) -> None:
+        os.sched_setaffinity(0, {processor})
+        port.send([b"for-allports\x88\xb7"])
+
+    def moves(processor: int) -> tuple[bool, int]:
+        """Whether the first one is moved from there if it may go to both, and where it is then."""
+        while True:
+            show(one, processor)
+            os.sched_setaffinity(0, {here, there})
+            before, moved, after = one.move_apart()
+            assert os.sched_getaffinity(0) == {here, there}
+            if before == processor:  # else the kernel was faster
+                return moved, after
+
+    try:
+        os.sched_setaffinity(0, {here})
+        assert one.move_apart() == (here, False, here)  # nothing has gone to anybody yet
+        show(two, here)
+        show(three, here)
+        show(one, here)
+        assert one.move_apart() == (here, False, here)  # it may not go anywhere else
+        assert moves(here) == (True, there)
+        assert not moves(there)[0]
+        show(three, there)
+        assert not moves(here)[0]  # as many others here as there
+        assert not moves(there)[0]
+        show(two, there)
+        assert moves(there) == (True, here)
+        os.sched_setaffinity(0, {there})
+        assert two.shares_processor()  # with the third one
+        show(three, here)
+        os.sched_setaffinity(0, {there})
+        assert not two.shares_processor()  # the first one has said where it went
+    finally:
+        os.sched_setaffinity(0, processors)
+
+
 OTHER_USER = """
 import os, sys
 from catchment.softswitch import native

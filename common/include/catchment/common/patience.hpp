@@ -56,19 +56,35 @@ constexpr PatienceSettings reducer_patience(Nanos spin) {
           .oversubscribed_most = kLongestDoubt};
 }
 
-/// A rank in a collective operation, which takes several round trips and so pays for a late yield
-/// several times: it notices sooner than a worker.  Where ranks share processors and one computes,
-/// the first yield of each other one is late, and the operation behind it takes microseconds: so a
-/// rank soon tries again, but not often on a machine that stays busy.  A rank that has a processor
-/// for itself spins on it for as long as being woken takes.
+/// What another rank does before it gives the processor back: it takes what has come, and sends a
+/// window.  One that computes keeps it for a time slice.
+inline constexpr Nanos kLateTurn = kMillisecond;
+
+/// A rank in a collective operation.  Where ranks share processors and one computes, the first
+/// yield of each other one is late, and the operation behind it takes microseconds: so a rank soon
+/// tries again, but not often on a machine that stays busy.  A rank that has a processor for itself
+/// spins on it for as long as being woken takes.
 constexpr PatienceSettings collective_patience(Nanos spin, bool own_processor) {
   const Nanos alone = own_processor ? std::min(spin, 50 * kMicrosecond) : 0;
   return {.spin = spin,
           .yield_after = alone,
-          .late_yield = 200 * kMicrosecond,
+          .late_yield = kLateTurn,
           .oversubscribed_for = 2 * kMillisecond,
           .oversubscribed_most = kLongestDoubt / 2,
           .spin_always = alone};
+}
+
+/// A rank that wants the lock of a data plane which ranks share.  The owner keeps it for some
+/// microseconds, once it has a processor; where `own_processor` is false, that may be this one.
+/// Where others compute, a rank that sleeps has the lock sooner than one that yields.
+constexpr PatienceSettings lock_patience(bool own_processor) {
+  constexpr Nanos kHeld = 10 * kMicrosecond;
+  return {.spin = own_processor ? kHeld : kMillisecond,
+          .yield_after = own_processor ? kHeld : 2 * kMicrosecond,
+          .late_yield = kLateTurn,
+          .oversubscribed_for = 100 * kMillisecond,
+          .oversubscribed_most = kLongestDoubt,
+          .spin_always = kHeld};
 }
 
 /// One for all threads that wait for the same thing; they may call it at the same time.
@@ -79,11 +95,16 @@ class Patience {
   /// Says how a waiter that last found something at `found` waits from `now` on.
   [[nodiscard]] Waiting next(Nanos found, Nanos now) const {
     const Nanos waited = now - found;
-    if (now < oversubscribed_until_.load(std::memory_order_relaxed)) {
+    if (oversubscribed(now)) {
       return waited < settings_.spin_always ? Waiting::kSpin : Waiting::kSleep;
     }
     if (waited >= settings_.spin) return Waiting::kSleep;
     return waited >= settings_.yield_after ? Waiting::kYield : Waiting::kSpin;
+  }
+
+  /// Whether a yield was late not long ago.
+  [[nodiscard]] bool oversubscribed(Nanos now) const {
+    return now < oversubscribed_until_.load(std::memory_order_relaxed);
   }
 
   /// A waiter yielded at `before` and had the processor back at `after`.

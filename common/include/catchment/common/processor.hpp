@@ -22,19 +22,32 @@ struct Processor {
     cpu_set_t allowed;
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   }
+  /// Calls `use` with the number of each of those that this thread may run on.
+  template <class Use>
+  static void for_each(Use&& use) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    int left = CPU_COUNT(&allowed);
+    for (int number = 0; left != 0; ++number) {
+      if (!CPU_ISSET(static_cast<unsigned>(number), &allowed)) continue;
+      use(number);
+      --left;
+    }
+  }
   /// The one that this thread is on.
   static int number() { return sched_getcpu(); }
-  /// Takes this thread to another one of those that it may run on, all of which it may still run on
-  /// then. Which one; -1: there is no other.
-  static int leave() {
+  /// Takes this thread to one of those that it may run on, all of which it may still run on then.
+  /// Whether it could.
+  static bool go_to(int to) {
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
-    cpu_set_t others = allowed;
-    CPU_CLR(static_cast<unsigned>(number()), &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return -1;
-    const int to = number();
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(to), &one);
+    CPU_AND(&one, &one, &allowed);
+    if (CPU_COUNT(&one) == 0 || sched_setaffinity(0, sizeof one, &one) != 0) return false;
     sched_setaffinity(0, sizeof allowed, &allowed);
-    return to;
+    return true;
   }
   /// Lets the kernel run another thread first.
   static void yield() { sched_yield(); }

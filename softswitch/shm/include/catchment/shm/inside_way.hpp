@@ -23,7 +23,7 @@ class InsideWay {
   /// Queues a frame of 1 to cell_bytes bytes: a copy, or the body where it lies, with the head
   /// written in front of it. Only after has_room().
   void put(const Pieces& frame, Channel& channel);
-  [[nodiscard]] bool shares_processor() const { return insider_->shares_processor(); }
+  bool move_apart() { return insider_->move_apart(); }
   [[nodiscard]] bool empty() const { return frames_.empty(); }
   /// Runs what is queued.
   void publish(Channel& channel);

@@ -28,8 +28,9 @@ class Insider {
   /// Runs frames as run() does, unless another peer is running some: then false, and nothing has
   /// happened.
   virtual bool run_if_free(std::span<const Frame> frames, Channel& channel) = 0;
-  /// Whether somebody whom frames go to was last seen on the processor that this thread is on.
-  virtual bool shares_processor() = 0;
+  /// Takes this thread to the processor where fewest of those that frames go to were last seen, if
+  /// they are fewer than on this one. Whether it did.
+  virtual bool move_apart() = 0;
 };
 
 /// What the switch hands to a peer that it lets in.
@@ -65,8 +66,8 @@ bool flush_if_free(catchment_shm* port);
 
 /// Whether the switch has let the peer in.
 bool inside(const catchment_shm* port);
-/// Whether another peer of the switch's may need the processor that this thread waits on, as far as
-/// one that was let in knows.
-bool shares_processor(catchment_shm* port);
+/// Takes this thread to a processor that fewer peers of the switch's may need, as far as one that
+/// was let in knows. Whether it did.
+bool move_apart(catchment_shm* port);
 
 }  // namespace catchment::shm
