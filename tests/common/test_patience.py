@@ -189,7 +189,8 @@ def test_who_goes_to_a_processor_goes_on_there_and_may_come_back() -> None:
             assert common.go_to_processor(max(processors) + 1) == (False, here)
             assert os.sched_getaffinity(0) == {here}
             os.sched_setaffinity(0, {first, second})
-            assert common.go_to_processor(there) == (True, there)
+            # The kernel may take it on from there at once.
+            assert any(common.go_to_processor(there) == (True, there) for _ in range(100))
             assert os.sched_getaffinity(0) == {first, second}
     finally:
         os.sched_setaffinity(0, processors)
