@@ -168,7 +168,7 @@ def test_nobody_waits_long_for_a_stopped_owner(switch: Switch, callers: list[Cal
 
 
 def test_who_shares_a_processor_yields_it_to_who_has_the_lock(switch: Switch, callers: list[CallerProcess]) -> None:
-    """To yield for a millisecond takes the processor as long, or another runs meanwhile; to spin and sleep does not."""
+    """Yielding takes the processor for a millisecond, or another runs meanwhile; spinning and sleeping do not."""
     one, two = callers
     process = Path(f"/proc/{two.process.pid}")
 
