@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from catchment.softswitch.compiler.backend.layout import (
     CACHE_LINE,
     LONG_RUN,
@@ -23,6 +25,9 @@ from catchment.softswitch.compiler.types import (
     UnionType,
     VarbitType,
 )
+
+_FIXED, _MOVING = "fixed", "moving"
+"""Whether the place of a field within its header is known before the program runs."""
 
 
 class Declarations:
@@ -137,26 +142,49 @@ class Declarations:
         self.out.line("return true;")
 
     def _transfer(self, header: HeaderType, fields: list[WireField], *, store: bool) -> None:
-        skip_run = None
-        for field in fields:
-            if field.run is not None:
-                if field.run is not skip_run:
-                    self._transfer_run(header, field, store=store)
-                skip_run = field.run
-                continue
-            offset = f"shift + {field.offset}" if field.after_varbit else str(field.offset)
-            if isinstance(field.type, VarbitType):
-                call = f"store(p, {offset})" if store else f"load(p, {offset}, varbit_bits)"
-                self.out.line(f"{field.path}.{call};")
-                continue
-            width = self._types.width(field.type)
-            is_bool = isinstance(field.type, BoolType)
-            if store:
-                value = f"static_cast<bits<1>>({field.path})" if is_bool else field.path
-                self.out.line(f"store_bits<{width}>(p, {offset}, {value});")
+        for together, group in groupby(fields, self._neighbours):
+            members = list(group)
+            if members[0].run is not None:
+                self._transfer_run(header, members[0], store=store)
+            elif store and together is _FIXED and sum(self._types.width(field.type) for field in members) % 8 == 0:
+                self._store_words(members)
             else:
-                tail = " != 0" if is_bool else ""
-                self.out.line(f"{field.path} = load_bits<{width}>(p, {offset}){tail};")
+                for field in members:
+                    self._transfer_alone(field, store=store)
+
+    def _neighbours(self, field: WireField) -> object:
+        """The same for neighbours that may be transferred together."""
+        if field.run is not None:
+            return field.run
+        return _MOVING if field.after_varbit or isinstance(field.type, VarbitType) else _FIXED
+
+    def _store_words(self, fields: list[WireField]) -> None:
+        """Fields that are whole bytes together, at a known place."""
+        first = fields[0].offset
+        size = sum(self._types.width(field.type) for field in fields) // 8
+        with self.out.block():
+            self.out.line(f"FieldWords<{size}> words;")
+            for field in fields:
+                width, value = self._types.width(field.type), self._bits_of(field)
+                self.out.line(f"words.put<{width}>({field.offset - first}, {value});")
+            self.out.line(f"words.store(p + {first // 8});")
+
+    @staticmethod
+    def _bits_of(field: WireField) -> str:
+        return f"static_cast<bits<1>>({field.path})" if isinstance(field.type, BoolType) else field.path
+
+    def _transfer_alone(self, field: WireField, *, store: bool) -> None:
+        offset = f"shift + {field.offset}" if field.after_varbit else str(field.offset)
+        if isinstance(field.type, VarbitType):
+            call = f"store(p, {offset})" if store else f"load(p, {offset}, varbit_bits)"
+            self.out.line(f"{field.path}.{call};")
+            return
+        width = self._types.width(field.type)
+        if store:
+            self.out.line(f"store_bits<{width}>(p, {offset}, {self._bits_of(field)});")
+        else:
+            tail = " != 0" if isinstance(field.type, BoolType) else ""
+            self.out.line(f"{field.path} = load_bits<{width}>(p, {offset}){tail};")
 
     def _transfer_run(self, header: HeaderType, field: WireField, *, store: bool) -> None:
         run = field.run

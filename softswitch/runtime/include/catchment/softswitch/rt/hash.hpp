@@ -1,6 +1,7 @@
 // v1model's hash algorithms over a run of bytes, and the bit string that they are fed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -55,20 +56,28 @@ template <std::size_t Bytes>
 class BitString {
  public:
   template <unsigned W>
-  void put(const bits<W>& value) {
-    store_bits<W>(data_.data(), size_, value);
+  [[gnu::always_inline]] void put(const bits<W>& value) {
+    words_.template put<W>(size_, value);
     size_ += W;
   }
   template <unsigned Max>
   void put(const Varbit<Max>& value) {
-    value.store(data_.data(), size_);
-    size_ += value.width;
+    for (std::uint32_t at = 0; at < value.width; at += 8) {
+      const std::uint32_t width = std::min(value.width - at, 8U);
+      words_.place(size_, width, value.data[at / 8] >> (8 - width));
+      size_ += width;
+    }
   }
-  [[nodiscard]] const std::uint8_t* data() const { return data_.data(); }
+  /// Its bytes, as they are by now.
+  [[nodiscard]] const std::uint8_t* data() {
+    words_.store(data_.data());
+    return data_.data();
+  }
   [[nodiscard]] std::size_t size() const { return (size_ + 7) / 8; }
 
  private:
-  std::array<std::uint8_t, Bytes> data_{};
+  FieldWords<Bytes> words_;
+  std::array<std::uint8_t, Bytes> data_;
   std::size_t size_ = 0;  // bits
 };
 

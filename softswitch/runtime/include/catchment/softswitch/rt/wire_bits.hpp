@@ -1,7 +1,10 @@
 // Numbers on the wire: big-endian bit fields at any bit offset.
 #pragma once
 
+#include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "catchment/common/stream_line.hpp"
@@ -34,6 +37,54 @@ inline void store_be(std::uint8_t* p, T v) {
   }
   std::memcpy(p, &v, sizeof v);
 }
+
+/// A run of whole bytes that fields are put into as numbers of 64 bits, first bytes most
+/// significant: memory is written number by number, and not read. (Behind many small stores a
+/// larger load would wait until all stores before it are done.)
+template <std::size_t Bytes>
+class FieldWords {
+ public:
+  /// Writes W bits where zeros are, `offset` bits after the first.
+  template <unsigned W>
+  [[gnu::always_inline]] void put(std::size_t offset, const bits<W>& value) {
+    for (std::size_t i = 0; i < (W + 63) / 64; ++i) {
+      const unsigned width = W - 64 * i < 64 ? static_cast<unsigned>(W - 64 * i) : 64;
+      place(offset + W - 64 * i - width, width, limb_of(value, i));
+    }
+  }
+  /// The same for `width` bits, 1 to 64.
+  [[gnu::always_inline]] void place(std::size_t offset, unsigned width, std::uint64_t value) {
+    const unsigned end = static_cast<unsigned>(offset % 64) + width;
+    std::uint64_t* const word = &words_[offset / 64];
+    if (end <= 64) {
+      word[0] |= value << (64 - end);
+    } else {
+      word[0] |= value >> (end - 64);
+      word[1] |= value << (128 - end);
+    }
+  }
+  void store(std::uint8_t* p) const {
+    constexpr std::size_t kWhole = Bytes / 8;
+    for (std::size_t i = 0; i < kWhole; ++i) {
+      store_be(p + 8 * i, words_[i]);
+    }
+    p += 8 * kWhole;
+    if constexpr ((Bytes & 4U) != 0) {
+      store_be(p, static_cast<std::uint32_t>(words_[kWhole] >> 32));
+    }
+    if constexpr ((Bytes & 2U) != 0) {
+      store_be(p + (Bytes & 4U),
+               static_cast<std::uint16_t>(words_[kWhole] >> (48 - 8 * (Bytes & 4U))));
+    }
+    if constexpr ((Bytes & 1U) != 0) {
+      store_be(p + (Bytes & 6U),
+               static_cast<std::uint8_t>(words_[kWhole] >> (56 - 8 * (Bytes & 6U))));
+    }
+  }
+
+ private:
+  std::array<std::uint64_t, (Bytes + 7) / 8> words_{};
+};
 
 /// Stores a run of numbers, one after the other; `streams`: whole lines go past the caches, where
 /// the run lies on the beginnings of lines.
