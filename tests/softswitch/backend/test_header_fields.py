@@ -13,7 +13,7 @@ WIDEST = 140  # more than two numbers of the machine's
 
 
 def _widths(rng: random.Random) -> list[int]:
-    """Up to eight fields that are whole bytes together: the last one has the bits that were left."""
+    """Choose up to eight fields that are whole bytes together: the last one has the bits that were left."""
     widths = [
         rng.choice([1, 3, 8, 13, 16, 32, 48, 63, 64, 65, rng.randint(1, WIDEST)]) for _ in range(rng.randint(1, 7))
     ]
