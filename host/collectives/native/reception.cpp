@@ -15,13 +15,23 @@ namespace {
 
 // Batches received before the other direction has its turn.
 constexpr int kMostBatches = 4;
+constexpr std::size_t kLine = 64;
+
+// Has a frame's lines come while another frame is worked on: they may be in another processor's
+// cache.
+void fetch(std::span<const std::uint8_t> frame) {
+  for (std::size_t at = 0; at < frame.size(); at += kLine) __builtin_prefetch(frame.data() + at);
+}
 
 }  // namespace
 
 bool Engine::receive(Nanos now) {
   bool any = false;
   for (int batch = 0; batch < kMostBatches; ++batch) {
-    for (const auto frame : port_->receive()) {
+    const auto frames = port_->receive();
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const auto frame = frames[i];
+      if (i + 1 < frames.size()) fetch(frames[i + 1]);
       stats_.frames_received.add();
       stats_.bytes_received.add(frame.size());
       any = true;

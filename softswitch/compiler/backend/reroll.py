@@ -9,7 +9,6 @@ registers.py), and each argument is the same everywhere or walks along one run o
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,11 +17,11 @@ from catchment.softswitch.compiler.backend.calls import Path, is_big, overlap, p
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, has_effects
 from catchment.softswitch.compiler.backend.expressions import Expressions
 from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.loop_reads import mask_of_held, reads
 from catchment.softswitch.compiler.backend.scope import instance_member, state_name, unit_name
-from catchment.softswitch.compiler.types import BitType, HeaderType
+from catchment.softswitch.compiler.types import HeaderType
 
 SHORTEST = 4
-_WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +173,14 @@ def write(ex: Expressions, first: ir.UnitApply, count: int, arguments: Sequence[
                         out.line(line)
             if loop.condition:
                 out.line("else")
+        _fetch_next(ex, unit, base, count, texts)
+
+
+def _fetch_next(ex: Expressions, unit: ir.ControlUnit, base: str, count: int, texts: Sequence[str]) -> None:
+    """Asks for the cells behind this frame's: the frames of a window walk through them one after the other."""
+    for array, index in reads(ex.scope.program.types, unit):
+        cells = f"{base}.{instance_member(array)}"
+        ex.scope.out.line(f"if (pkt.engine.shared) {cells}.fetch(to_u64({index.text(texts)}) + 1, {count});")
 
 
 def _without_reading(ex: Expressions, unit: ir.ControlUnit, loops: list[_Loop]) -> list[_Loop]:
@@ -181,45 +188,20 @@ def _without_reading(ex: Expressions, unit: ir.ControlUnit, loops: list[_Loop]) 
 
     The first worker's vector is assigned so: its slot lies in the cache of whoever wrote there last.
     """
-    mask = _mask_of_held(unit)
+    mask = mask_of_held(ex.scope.program.types, unit)
     if mask is None:
         return loops
-    place = mask.base if isinstance(mask, ir.FieldRef) else mask
-    assert isinstance(place, ir.VarRef)
-    at = next(i for i, param in enumerate(unit.params) if param is place.variable)
+    texts, at = loops[-1].texts, mask.parameter
     out, blank = ex.scope.out, ex.scope.temporary()
-    text = loops[-1].texts[at]
-    member = f".{ex.scope.program.types.member(place.type, mask.name)}" if isinstance(mask, ir.FieldRef) else ""
-    out.line(f"[[maybe_unused]] {ex.cpp(place.type, place)} {blank} = {text};")
-    out.line(f"{blank}{member} = 0;")
+    out.line(f"[[maybe_unused]] {ex.cpp(mask.variable.type, mask.variable)} {blank} = {texts[at]};")
+    out.line(f"{mask.text(_with(texts, at, blank))} = 0;")
     return [
         *(
-            dataclasses.replace(loop, condition=f"{text}{member} == 0", texts=_with(loop.texts, at, blank))
+            dataclasses.replace(loop, condition=f"{mask.text(texts)} == 0", texts=_with(loop.texts, at, blank))
             for loop in loops
         ),
         *loops,
     ]
-
-
-def _mask_of_held(unit: ir.ControlUnit) -> ir.VarRef | ir.FieldRef | None:
-    """What stands in `array.read(held, index); held = held & MASK;`, where the caller gives it."""
-    for read, mask in itertools.pairwise(unit.body.body):
-        call = read.expr if isinstance(read, ir.Evaluate) else None
-        if not isinstance(call, ir.ExternCall) or call.method != "read" or not isinstance(call.args[0], ir.VarRef):
-            continue
-        held = call.args[0]
-        if not isinstance(mask, ir.Assign) or not same(mask.target, held):
-            continue
-        value = mask.value
-        if not isinstance(value, ir.Binary) or value.op != "&" or not same(value.left, held):
-            continue
-        place = value.right.base if isinstance(value.right, ir.FieldRef) else value.right
-        given = isinstance(place, ir.VarRef) and any(
-            param is place.variable and param.direction is ir.Direction.IN for param in unit.params
-        )
-        if given and isinstance(value.right, ir.VarRef | ir.FieldRef) and isinstance(value.right.type, BitType):
-            return value.right if value.right.type.width <= _WORD else None
-    return None
 
 
 def _from_frame(

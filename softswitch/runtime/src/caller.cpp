@@ -50,6 +50,7 @@ Caller::Caller(std::shared_ptr<StateMapping> memory, pid_t owner)
   engine_.max_passes = state_.max_passes;
   engine_.max_frame_bytes = state_.max_frame_bytes;
   engine_.max_steps = state_.max_steps;
+  engine_.shared = true;
 }
 
 Caller::~Caller() = default;

@@ -16,7 +16,7 @@ from catchment.softswitch.compiler.preprocess import preprocess
 LANES = 16
 
 
-def parts(argument: str, order: list[int] | None = None) -> dict[str, str]:
+def parts(argument: str, order: list[int] | None = None, index: str = "factor & 3") -> dict[str, str]:
     """LANES accumulators over the lanes of one header; `argument` is the second one of every call."""
     fields = " ".join(f"bit<32> d{k};" for k in range(LANES))
     instances = " ".join(f"Lane() lane{k};" for k in range(LANES))
@@ -29,9 +29,9 @@ def parts(argument: str, order: list[int] | None = None) -> dict[str, str]:
             register<bit<32>>(4) sum;
             apply {{
                 bit<32> held;
-                sum.read(held, factor & 3);
+                sum.read(held, {index});
                 value = held + value * factor;
-                sum.write(factor & 3, value);
+                sum.write({index}, value);
             }}
         }}
         control Lanes(inout lanes_t l, in bit<32> factor) {{ {instances} apply {{ {calls} }} }}
@@ -44,9 +44,9 @@ def parts(argument: str, order: list[int] | None = None) -> dict[str, str]:
     }
 
 
-def generated(folder: Path, argument: str, order: list[int] | None = None) -> str:
+def generated(folder: Path, argument: str, order: list[int] | None = None, index: str = "factor & 3") -> str:
     source = folder / "code.p4"
-    source.write_text(program(**parts(argument, order)))
+    source.write_text(program(**parts(argument, order, index)))
     checked = check_text(preprocess(source, (), None), str(source))
     return generate(checked.program, make_p4info(checked.program), "code")
 
@@ -57,6 +57,12 @@ def test_what_becomes_a_loop(tmp_path: Path) -> None:
     assert f"k < {LANES}" not in generated(tmp_path, "factor", swapped)
     assert "++k" not in generated(tmp_path, "l.d0")  # the first round changes what the others read
     assert "++k" not in generated(tmp_path, "l.d0 + 1")
+
+
+def test_the_next_cells_are_asked_for_where_callers_share_them_and_say_which(tmp_path: Path) -> None:
+    wanted = f"if (pkt.engine.shared) t1.i_sum.fetch(to_u64(t2) + 1, {LANES});"
+    assert wanted in generated(tmp_path, "factor", index="factor")
+    assert ".fetch(" not in generated(tmp_path, "factor", index="factor & 3")
 
 
 @pytest.mark.sampled(4)

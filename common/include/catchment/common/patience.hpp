@@ -60,12 +60,15 @@ constexpr PatienceSettings reducer_patience(Nanos spin) {
 /// window.  One that computes keeps it for a time slice.
 inline constexpr Nanos kLateTurn = kMillisecond;
 
+/// What a thread that sleeps costs itself and whoever wakes it, on another processor.
+inline constexpr Nanos kWakeUp = 50 * kMicrosecond;
+
 /// A rank in a collective operation.  Where ranks share processors and one computes, the first
 /// yield of each other one is late, and the operation behind it takes microseconds: so a rank soon
 /// tries again, but not often on a machine that stays busy.  A rank that has a processor for itself
 /// spins on it for as long as being woken takes.
 constexpr PatienceSettings collective_patience(Nanos spin, bool own_processor) {
-  const Nanos alone = own_processor ? std::min(spin, 50 * kMicrosecond) : 0;
+  const Nanos alone = own_processor ? std::min(spin, kWakeUp) : 0;
   return {.spin = spin,
           .yield_after = alone,
           .late_yield = kLateTurn,
@@ -75,12 +78,13 @@ constexpr PatienceSettings collective_patience(Nanos spin, bool own_processor) {
 }
 
 /// A rank that wants the lock of a data plane which ranks share.  The owner keeps it for some
-/// microseconds, once it has a processor; where `own_processor` is false, that may be this one.
-/// Where others compute, a rank that sleeps has the lock sooner than one that yields.
+/// microseconds, some tens where processors are far apart, once it has a processor; where
+/// `own_processor` is false, that may be this one.  Where others compute, a rank that sleeps has
+/// the lock sooner than one that yields.
 constexpr PatienceSettings lock_patience(bool own_processor) {
   constexpr Nanos kHeld = 10 * kMicrosecond;
-  return {.spin = own_processor ? kHeld : kMillisecond,
-          .yield_after = own_processor ? kHeld : 2 * kMicrosecond,
+  return {.spin = own_processor ? kWakeUp : kMillisecond,
+          .yield_after = own_processor ? kWakeUp : 2 * kMicrosecond,
           .late_yield = kLateTurn,
           .oversubscribed_for = 100 * kMillisecond,
           .oversubscribed_most = kLongestDoubt,

@@ -179,6 +179,7 @@ struct Engine {
   std::uint32_t max_passes = 64;
   std::uint32_t max_frame_bytes = 9728;
   std::uint32_t max_steps = kDefaultMaxSteps;
+  bool shared = false;           // other processors change the same state in turns with this one
   std::uint32_t steps_left = 0;  // of the frame that is being worked on
 };
 
