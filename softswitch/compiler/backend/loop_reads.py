@@ -20,7 +20,7 @@ class Given:
     parameter: int
     variable: ir.VarRef
     member: str
-    """With its dot, as C++; empty: the parameter itself."""
+    """C++ code, with its dot; empty: the parameter itself."""
 
     def text(self, arguments: Sequence[str]) -> str:
         """The same as C++, for a call with `arguments`."""

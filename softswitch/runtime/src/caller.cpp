@@ -65,7 +65,9 @@ int Caller::look(pthread_mutex_t& mutex) {
       break;
     }
     patience.pass(next, now);
-    error = pthread_mutex_trylock(&mutex);
+    if (state_.gate.occupied.load(std::memory_order_relaxed) == 0) {
+      error = pthread_mutex_trylock(&mutex);
+    }
   }
   return error;
 }
@@ -89,6 +91,7 @@ Outcome Caller::lock_once(IfHeld held, Nanos& end) {
   } else if (error != 0) {
     return Outcome::busy;
   }
+  gate.occupied.store(1, std::memory_order_relaxed);
   const Soundness soundness = gate.soundness.load(std::memory_order_relaxed);
   if (soundness == Soundness::sound) {
     return Outcome::ran;
@@ -97,7 +100,10 @@ Outcome Caller::lock_once(IfHeld held, Nanos& end) {
   return soundness == Soundness::torn ? Outcome::torn : Outcome::closed;
 }
 
-void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }
+void Caller::unlock() const {
+  pthread_mutex_unlock(&state_.gate.mutex);
+  state_.gate.occupied.store(0, std::memory_order_relaxed);
+}
 
 Outcome Caller::lock(IfHeld held) {
   Nanos end = 0;

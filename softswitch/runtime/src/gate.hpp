@@ -29,6 +29,10 @@ struct GateState {
   std::atomic<std::uint32_t> arrived{0};  // control calls so far; wraps
   std::atomic<std::uint32_t> entered{0};  // those of them that got in
   std::atomic<Soundness> soundness{Soundness::sound};
+  /// 1 from when a caller has the mutex until it has given it back: who waits looks here, where the
+  /// owner's next look at the mutex is not held up. No more than a hint, whose word nobody takes
+  /// for longer than he spins: a caller that dies leaves it, another one's word may come late.
+  alignas(64) std::atomic<std::uint32_t> occupied{0};
 };
 
 /// Notes that the last owner of the mutex died with it; for the new one.

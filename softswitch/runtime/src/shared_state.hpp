@@ -15,7 +15,7 @@
 namespace catchment::softswitch {
 
 inline constexpr std::uint64_t kStateMagic = 0x4554'4154'5348'4354;  // "TCHSTATE" in memory
-inline constexpr std::uint32_t kStateVersion = 2;
+inline constexpr std::uint32_t kStateVersion = 3;
 
 /// What the switch bound its own instance of the running program to; all of it lies in the memory.
 struct SharedProgram {
