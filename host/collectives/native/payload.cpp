@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "catchment/common/fetch.hpp"
 #include "elementwise.hpp"
 #include "gathered_sums.hpp"
 #include "lane_format.hpp"
@@ -160,6 +161,20 @@ void for_each_run_of_lanes(const Call& call, Range lanes, Run&& run) {
       });
 }
 
+// Arrays of more bytes do not stay in the caches between one vector's turn and the next look at it.
+constexpr std::uint64_t kBeyondCaches = std::uint64_t{4} << 20;
+
+// Asks for the elements of the vector behind `index`, for a look through all vectors of a large
+// array.
+[[gnu::always_inline]] inline void fetch_next(const Operation& operation, std::uint32_t index,
+                                              const Layout& layout) {
+  const Call& call = operation.call;
+  if (call.spread || bytes_of(call.signature) <= kBeyondCaches) return;
+  const Range next = covered(operation, index + 1, layout);
+  const std::uint64_t item = item_bytes(call.signature.type);
+  if (!next.empty()) fetch(call.source + next.first * item, next.size() * item);
+}
+
 Scale scale_of_lanes(const Call& call, Range lanes) {
   Scale scale;
   for_each_run_of_lanes(call, lanes,
@@ -215,6 +230,7 @@ Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Lay
   const Range lanes = covered(operation, index, layout);
   const std::uint64_t payload_bytes = static_cast<std::uint64_t>(layout.lanes) * kLaneBytes;
   if (!passes_words(signature)) {
+    fetch_next(operation, index, layout);
     const LaneFormat format = format_of(signature, layout);
     const bool spoilt = scale.marked && packs(signature);
     Cut cut;
@@ -275,6 +291,7 @@ std::uint32_t count_nonfinite(const Call& call) {
 Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout) {
   const Signature& signature = operation.call.signature;
   const Range lanes = covered(operation, index, layout);
+  fetch_next(operation, index, layout);
   Scale scale = scale_of_lanes(operation.call, lanes);
   if (signature.scaling == ScalingMode::kWhole) scale.exponent = operation.whole;
   return scale;

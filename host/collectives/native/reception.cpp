@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "catchment/common/fetch.hpp"
 #include "engine.hpp"
 
 namespace catchment::host {
@@ -15,13 +16,6 @@ namespace {
 
 // Batches received before the other direction has its turn.
 constexpr int kMostBatches = 4;
-constexpr std::size_t kLine = 64;
-
-// Has a frame's lines come while another frame is worked on: they may be in another processor's
-// cache.
-void fetch(std::span<const std::uint8_t> frame) {
-  for (std::size_t at = 0; at < frame.size(); at += kLine) __builtin_prefetch(frame.data() + at);
-}
 
 }  // namespace
 
@@ -31,7 +25,7 @@ bool Engine::receive(Nanos now) {
     const auto frames = port_->receive();
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const auto frame = frames[i];
-      if (i + 1 < frames.size()) fetch(frames[i + 1]);
+      if (i + 1 < frames.size()) fetch(frames[i + 1].data(), frames[i + 1].size());
       stats_.frames_received.add();
       stats_.bytes_received.add(frame.size());
       any = true;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "catchment/common/fetch.hpp"
 #include "catchment/softswitch/rt/bits.hpp"
 #include "catchment/softswitch/rt/table.hpp"
 
@@ -33,15 +34,10 @@ struct Register {
       std::memcpy(base + index * stride, &value, sizeof value);
     }
   }
-  /// Has the cells at `index` of `count` arrays that lie side by side come to this processor, to be
-  /// changed. (GCC takes a call of what only fetches for one that does nothing.)
+  /// Asks for the cells at `index` of `count` arrays that lie side by side, to be changed.
   [[gnu::always_inline]] void fetch(std::uint64_t index, std::size_t count) const {
-    constexpr std::size_t kLine = 64;
     if (index < size) {
-      const std::uint8_t* const cells = base + index * stride;
-      for (std::size_t at = 0; at < count * sizeof(bits<W>); at += kLine) {
-        __builtin_prefetch(cells + at, 1);
-      }
+      fetch_to_change(base + index * stride, count * sizeof(bits<W>));
     }
   }
   /// The k-th of the arrays laid out side by side.
