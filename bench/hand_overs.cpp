@@ -11,6 +11,8 @@
 //   moved      only where both read it
 //   slots      only in its slot, where both read it
 //   converted  the same, and fp32 becomes lanes where it is added, not before
+//   direct     as "copies", but fp32 becomes lanes where it is added, and whoever comes second has
+//              the sum as fp32 at once, not by its ring
 //   word       no vectors: one word goes there and back; BYTES is of no account
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +47,7 @@ constexpr std::size_t kBatch = 8;  // vectors that are sent before the next sums
 constexpr float kScale = 1024.0F;
 constexpr std::size_t kLine = 64;
 
-enum class Way { kCopies, kLocked, kShared, kMoved, kSlots, kConverted, kWord };
+enum class Way { kCopies, kLocked, kShared, kMoved, kSlots, kConverted, kDirect, kWord };
 
 /// Whether both ranks read the slot itself.
 bool reads_slots(Way way) { return way == Way::kSlots || way == Way::kConverted; }
@@ -140,6 +142,27 @@ void move(const Cell& slot, const Cell& vector, Cell& sum) {
   }
 }
 
+/// Both forms of this rank's lanes: as they are kept to be sent again, and as they are added.
+void keep(Cell& kept, const float* values, Cell& lanes) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    lanes.lanes[i] = lane(values[i]);
+    kept.lanes[i] = __builtin_bswap32(lanes.lanes[i]);
+  }
+}
+
+/// The same, and the sums as they leave, as they stay, and as fp32 in place of the values.
+void add(const Cell& slot, Cell& kept, float* values, Cell& lanes, Cell& sum) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const std::uint32_t own = lane(values[i]);
+    kept.lanes[i] = __builtin_bswap32(own);
+    lanes.lanes[i] = slot.lanes[i] + own;
+    sum.lanes[i] = __builtin_bswap32(lanes.lanes[i]);
+    values[i] = static_cast<float>(static_cast<std::int32_t>(lanes.lanes[i])) / kScale;
+  }
+}
+
 class Rank {
  public:
   Rank(Shared& shared, int rank, Way way, std::size_t vectors)
@@ -157,16 +180,16 @@ class Rank {
     std::size_t sent = 0;
     for (std::size_t received = 0; received < count;) {
       const std::size_t batch = std::min({kBatch, count - sent, received + kSlots - sent});
-      for (std::size_t i = sent; i < sent + batch && way_ != Way::kConverted; ++i) {
+      for (std::size_t i = sent; i < sent + batch && !converts_late(); ++i) {
         quantize(at(i), kept(i));
       }
       if (batch > 0) send(sent, batch);
       sent += batch;
       Window& sums = reads_one_sum() ? shared_.sums : shared_.rings[rank_];
-      while (received < sent && sums.has(number(received))) {
+      while (received < sent && (is_there(received) || sums.has(number(received)))) {
         if (reads_slots(way_)) {
           dequantize_slot(shared_.slots.cell(number(received)), at(received));
-        } else {
+        } else if (!is_there(received)) {
           dequantize(sums.cell(number(received)), at(received));
         }
         ++received;
@@ -176,6 +199,11 @@ class Rank {
   }
 
  private:
+  bool converts_late() const { return way_ == Way::kConverted || way_ == Way::kDirect; }
+  /// Whether this rank has made the sum of a vector, and has it.
+  bool is_there(std::size_t vector) const {
+    return way_ == Way::kDirect && made_[number(vector) % kSlots] == number(vector) + 1;
+  }
   bool reads_one_sum() const {
     return way_ == Way::kShared || way_ == Way::kMoved || reads_slots(way_);
   }
@@ -193,10 +221,12 @@ class Rank {
     if (locked) shared_.lock.value.store(0, std::memory_order_release);
   }
 
-  void arrive(std::uint32_t vector, Cell& own, const float* values) {
+  void arrive(std::uint32_t vector, Cell& own, float* values) {
     Cell& slot = shared_.slots.cell(vector);
     Word& arrivals = shared_.arrivals[vector % shared_.arrivals.size()];
-    if (arrivals.value.fetch_add(1) % 2 == 0) {
+    const bool first = arrivals.value.fetch_add(1) % 2 == 0;
+    if (way_ == Way::kDirect) return first ? begin(vector, own, values) : end(vector, own, values);
+    if (first) {
       way_ == Way::kConverted ? assign(slot, values) : assign(slot, own);
       return shared_.slots.publish(vector);
     }
@@ -217,12 +247,32 @@ class Rank {
     }
   }
 
+  /// The two halves of "direct". What crosses is made in the nearest cache and copied from there: a
+  /// loop that reads lines of another processor and writes lines to it waits for each of them.
+  void begin(std::uint32_t vector, Cell& own, const float* values) {
+    keep(own, values, lanes_);
+    shared_.slots.cell(vector).lanes = lanes_.lanes;
+    shared_.slots.publish(vector);
+  }
+  void end(std::uint32_t vector, Cell& own, float* values) {
+    Cell& slot = shared_.slots.cell(vector);
+    while (!shared_.slots.has(vector)) Processor::relax();
+    add(slot, own, values, lanes_, sum_);
+    slot.lanes = lanes_.lanes;
+    Window& ring = shared_.rings[1 - rank_];
+    ring.cell(vector).lanes = sum_.lanes;
+    ring.publish(vector);
+    made_[vector % kSlots] = vector + 1;
+  }
+
   Shared& shared_;
   Way way_;
   int rank_;
   std::uint32_t done_ = 0;  // vectors of the rounds before
   std::vector<Cell> kept_;
   std::vector<float> values_;
+  Cell lanes_, sum_;
+  std::vector<std::uint32_t> made_ = std::vector<std::uint32_t>(kSlots);  // as Window::numbers
 };
 
 std::vector<int> processors() {
@@ -304,7 +354,7 @@ int main(int argc, char** argv) {
   const std::map<std::string, Way> ways{{"copies", Way::kCopies}, {"moved", Way::kMoved},
                                         {"slots", Way::kSlots},   {"converted", Way::kConverted},
                                         {"locked", Way::kLocked}, {"shared", Way::kShared},
-                                        {"word", Way::kWord}};
+                                        {"direct", Way::kDirect}, {"word", Way::kWord}};
   app.add_option("way", way)->required()->transform(CLI::CheckedTransformer(ways));
   app.add_option("bytes", bytes)
       ->required()

@@ -28,6 +28,7 @@ WAYS = {
     "moved": "one sum",
     "slots": "the slot alone",
     "converted": "the slot alone, converted there",
+    "direct": "a copy for the other, converted there",
 }
 OURS, OPEN_MPI = "ours", "Open MPI"
 
