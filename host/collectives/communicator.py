@@ -398,7 +398,7 @@ class Communicator:
         self, kind: int, arrays: tuple[Buffer, Buffer], options: CallOptions, op: str, scaling: Scaling | None
     ) -> Work:
         source, target = arrays
-        floats = source.dtype != DataType.INT32
+        floats = source.dtype is not DataType.INT32
         usual = self._usual.get(op) if floats and scaling is None else None
         if usual is not None:
             return self._start(kind, source, target, options, usual)

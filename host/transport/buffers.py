@@ -49,8 +49,9 @@ def lanes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
         EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, another element type, or without
             elements (unless `empty`).
     """
-    if (found := _places().find(array, writable)) is not None:
-        return _checked(found, empty)
+    found = _places().find(array, writable)
+    if found is not None:
+        return found if empty else _checked(found, empty)
     if hasattr(array, _TENSOR):
         return _torch(array, _type_of_tensor(array.dtype), int(array.numel()), empty)
     pinned = _pin(array, writable)
