@@ -29,9 +29,10 @@ struct GateState {
   std::atomic<std::uint32_t> arrived{0};  // control calls so far; wraps
   std::atomic<std::uint32_t> entered{0};  // those of them that got in
   std::atomic<Soundness> soundness{Soundness::sound};
-  /// 1 from when a caller has the mutex until it has given it back: who waits looks here, where the
-  /// owner's next look at the mutex is not held up. No more than a hint, whose word nobody takes
-  /// for longer than he spins: a caller that dies leaves it, another one's word may come late.
+  /// 1 from when a caller has the mutex until it has given it back. Who waits looks here, so that
+  /// the mutex's line stays with its owner. This is a hint: it may come late, and a caller that
+  /// dies leaves it at 1. So a waiter believes it for as long as it spins, and then waits for the
+  /// mutex.
   alignas(64) std::atomic<std::uint32_t> occupied{0};
 };
 

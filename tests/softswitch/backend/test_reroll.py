@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from backend_programs import program, switch
 
+from catchment.softswitch.build import build
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.frontend import check_text
 from catchment.softswitch.compiler.p4info import make_p4info
@@ -63,6 +66,15 @@ def test_the_next_cells_are_asked_for_where_callers_share_them_and_say_which(tmp
     wanted = f"if (pkt.engine.shared) t1.i_sum.fetch(to_u64(t2) + 1, {LANES});"
     assert wanted in generated(tmp_path, "factor", index="factor")
     assert ".fetch(" not in generated(tmp_path, "factor", index="factor & 3")
+
+
+def test_what_asks_for_cells_stays_in_the_program(tmp_path: Path) -> None:
+    """A compiler may take a call of what only fetches for one that does nothing."""
+    source = tmp_path / "fetches.p4"
+    source.write_text(program(**parts("factor", index="factor")))
+    command = ["objdump", "--disassemble", build(source, strict=True).shared_object]
+    instructions = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert re.search(r"\t(prefetch|prfm)", instructions)
 
 
 @pytest.mark.sampled(4)
