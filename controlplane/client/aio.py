@@ -15,7 +15,7 @@ from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_stream
-from catchment.controlplane.client.exchanges import Exchange, Exchanges, Pause, Step, TakeOver
+from catchment.controlplane.client.exchanges import Exchange, Exchanges, Pause, Reach, Step, TakeOver, reach
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.packets import PacketIn, PacketOut
 from catchment.controlplane.client.requests import WRITE, Selection
@@ -68,17 +68,11 @@ class AsyncSwitchClient:
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         try:
-            async with asyncio.timeout(self.timeout):
-                await self._channel.channel_ready()
+            await self._carry_out(reach(self.where, self.timeout))
             if not self._exchanges.read_only:
                 self._stream = self._stub.StreamChannel()
                 self._listener = asyncio.create_task(self._listen())
                 await self._become_primary(self._candidate.bid)
-        except TimeoutError:
-            await self.close()
-            raise SwitchError(
-                f"{self.where}: no P4Runtime server answers within {self.timeout:g} s", code="UNAVAILABLE"
-            ) from None
         except BaseException:
             await self.close()
             raise
@@ -272,6 +266,9 @@ class AsyncSwitchClient:
             return await asyncio.sleep(step.seconds)
         if isinstance(step, TakeOver):
             return await self._become_primary(self._candidate.bid_again)
+        if isinstance(step, Reach):
+            request = p4runtime_pb2.CapabilitiesRequest()
+            return await self._stub.Capabilities(request, timeout=step.seconds, wait_for_ready=True)
         timeout = max(self.timeout, step.seconds)
         if step.method == "Write":
             return await self._write(step.request, timeout=timeout)

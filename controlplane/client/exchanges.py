@@ -8,6 +8,7 @@ that fails is raised in it as a `grpc.RpcError`. `SwitchClient` carries exchange
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -35,6 +36,10 @@ _TAKE_OVERS = 12
 """How often a call takes the switch back from clients that want it at the same moment."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
 """Seconds that a client leaves the switch to others, at most, before it takes it back for the second time and later."""
+_NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+"""What a call ends with whose switch is not there, or went before it answered."""
+_REACH_PAUSE = 0.02
+"""Seconds until a switch that is not there yet is asked again."""
 _GET = p4runtime_pb2.GetForwardingPipelineConfigRequest
 
 
@@ -65,8 +70,44 @@ class Pause:
     seconds: float
 
 
-Step = Call | TakeOver | Pause
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Ask what the switch can do as soon as a connection to it stands, within so many seconds."""
+
+    seconds: float
+
+
+Step = Call | TakeOver | Pause | Reach
 Exchange = Generator[Step, Any, _T]
+
+
+def reach(where: str, seconds: float) -> Exchange[None]:
+    """Wait until a switch answers, whatever it answers; one that ends the connection before is asked again.
+
+    A call tells, not gRPC's watch of the channel: the watch may lose its last event, and closing the channel then waits
+    for that event for ever; without a loss it waits for 0.2 s.
+
+    Args:
+        where: the switch in words, for messages.
+        seconds: how long to wait.
+
+    Raises:
+        SwitchError: nothing answers in time.
+    """
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        try:
+            yield Reach(left)
+        except grpc.RpcError as error:
+            if error.code() in _NOT_YET:
+                yield Pause(min(left, _REACH_PAUSE))
+                continue
+        return
+    raise SwitchError(
+        f"{where}: no P4Runtime server answers within {seconds:g} s; start the switch (`catchment net up` or "
+        "`catchment switch run`) or correct its grpc address in the topology",
+        code="UNAVAILABLE",
+    )
 
 
 @dataclass(slots=True)

@@ -15,12 +15,11 @@ from google.rpc import code_pb2
 from catchment.controlplane.client.channel import open_channel
 from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.errors import SwitchError, from_rpc
-from catchment.controlplane.client.exchanges import Exchange, Pause, Step, TakeOver
+from catchment.controlplane.client.exchanges import Exchange, Pause, Reach, Step, TakeOver, reach
 from catchment.controlplane.client.requests import WRITE
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _T = TypeVar("_T")
-_ASK_AGAIN_SECONDS = 0.5
 
 
 class Session:
@@ -40,7 +39,6 @@ class Session:
 
     def __init__(self, where: str, address: str, candidate: Candidate, *, timeout: float, primary: bool) -> None:
         self.where = where
-        self.address = address
         self.timeout = timeout
         self._candidate = candidate
         self._on_demotion: Callable[[], None] | None = None
@@ -54,30 +52,15 @@ class Session:
         self._election = threading.Lock()
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._channel = open_channel(address)
-        self._wait_until_ready()
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
-        if primary:
-            self._open_stream()
-
-    def _wait_until_ready(self) -> None:
-        """Wait for a connection. One that the switch took and ended leaves the channel idle: ask again."""
-        until = time.monotonic() + self.timeout
-        while (left := until - time.monotonic()) > 0:
-            ready = grpc.channel_ready_future(self._channel)
-            try:
-                ready.result(timeout=min(left, _ASK_AGAIN_SECONDS))
-            except grpc.FutureTimeoutError:
-                ready.cancel()
-            else:
-                return
-        self._channel.close()
-        raise SwitchError(
-            f"{self.where}: no P4Runtime server answers at {self.address} within "
-            f"{self.timeout:g} s; start the switch (`catchment net up` or `catchment switch "
-            "run`) or correct its grpc address in the topology",
-            code="UNAVAILABLE",
-        )
+        try:
+            self.carry_out(reach(where, timeout))
+            if primary:
+                self._open_stream()
+        except BaseException:
+            self.close()
+            raise
 
     # The control stream
 
@@ -85,11 +68,7 @@ class Session:
         self._stream = self._stub.StreamChannel(iter(self._outbox.get, None))
         self._receiver = threading.Thread(target=self._receive, name=f"p4runtime-{self.where}", daemon=True)
         self._receiver.start()
-        try:
-            self._become_primary(self._candidate.bid)
-        except SwitchError:
-            self.close()
-            raise
+        self._become_primary(self._candidate.bid)
 
     def _receive(self) -> None:
         try:
@@ -161,6 +140,9 @@ class Session:
             return time.sleep(step.seconds)
         if isinstance(step, TakeOver):
             return self._become_primary(self._candidate.bid_again)
+        if isinstance(step, Reach):
+            request = p4runtime_pb2.CapabilitiesRequest()
+            return self._stub.Capabilities(request, timeout=step.seconds, wait_for_ready=True)
         timeout = max(self.timeout, step.seconds)
         if step.method == "Write":
             return self._write(step.request, timeout=timeout)

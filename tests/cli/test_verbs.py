@@ -93,7 +93,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def test_nobody_at_an_address_is_one_message(run: Run, impatient: Callable[[], None]) -> None:
     impatient()
     said = run("switch", "load", "127.0.0.1:1", "a", "b", code=1)
-    assert "no P4Runtime server answers at 127.0.0.1:1" in said
+    assert "switch at 127.0.0.1:1: no P4Runtime server answers" in said
 
 
 def test_a_name_is_taken_once(run: Run, client: SwitchClient) -> None:

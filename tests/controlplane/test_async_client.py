@@ -15,6 +15,7 @@ from fake_switch import FakeSwitch, RunningFake, entity_key
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.aio import AsyncSwitchClient
+from catchment.controlplane.client.channel import open_async_channel
 from catchment.controlplane.client.entries import to_message
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.networks.port_watch import PortChange, watch_ports
@@ -82,6 +83,17 @@ def test_nobody_there_is_said_in_time() -> None:
 
     with pytest.raises(SwitchError, match="no P4Runtime server answers"):
         asyncio.run(use())
+
+
+def test_no_client_has_grpc_watch_its_channel(fake: RunningFake, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use() -> None:
+        async with open_async_channel(fake.address) as channel:
+            for watch in ("channel_ready", "wait_for_state_change"):
+                monkeypatch.setattr(type(channel), watch, lambda *_: pytest.fail("a channel is watched"))
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE, read_only=True):
+            pass
+
+    asyncio.run(use())
 
 
 def test_notices_come_by_kind_and_end_with_the_switch() -> None:
