@@ -122,6 +122,9 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
             self.release.wait(120)
             context.abort(grpc.StatusCode.UNAVAILABLE, "woken up")
 
+    def Capabilities(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version="1.4.1")
+
     def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         self._enter("pipeline", context)
         self.p4info, self.config = request.config.p4info, request.config.p4_device_config

@@ -181,8 +181,10 @@ class Place:
                 raise AssertionError(f"{error} ({states})") from None
 
     def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
-        """What a switch holds: every entry in words, and its groups."""
+        """What a switch holds: every entry in words, and its groups; nothing before it has a program."""
         fake, device = self.fakes[switch], self.topology.switch(switch).device_id
+        if fake.switch.p4info is None:
+            return [], {}
         with SwitchClient.connect(fake.address, device, read_only=True, timeout=60.0) as client:
             return sorted(f"{e.key()} {e.action} {e.params}" for e in client.read()), client.groups()
 
