@@ -34,10 +34,12 @@
 #include <thread>
 #include <vector>
 
+#include "catchment/common/cache_line.hpp"
 #include "catchment/common/processor.hpp"
 
 namespace {
 
+using catchment::kCacheLine;
 using catchment::Processor;
 using Clock = std::chrono::steady_clock;
 
@@ -45,19 +47,19 @@ constexpr std::size_t kLanes = 1024;
 constexpr std::size_t kSlots = 256;
 constexpr std::size_t kBatch = 8;  // vectors that are sent before the next sums are taken
 constexpr float kScale = 1024.0F;
-constexpr std::size_t kLine = 64;
 
 enum class Way { kCopies, kLocked, kShared, kMoved, kSlots, kConverted, kDirect, kWord };
 
 /// Whether both ranks read the slot itself.
 bool reads_slots(Way way) { return way == Way::kSlots || way == Way::kConverted; }
 
-struct alignas(kLine) Word {
+struct alignas(kCacheLine) Word {
   std::atomic<std::uint32_t> value{0};
 };
 
-struct alignas(kLine) Cell {
-  std::array<std::byte, 2 * kLine> header;  // which nobody fills; two cells do not share their sets
+struct alignas(kCacheLine) Cell {
+  std::array<std::byte, 2 * kCacheLine>
+      header;  // which nobody fills; two cells do not share their sets
   std::array<std::uint32_t, kLanes> lanes;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "catchment/common/cache_line.hpp"
 #include "port.hpp"
 
 namespace catchment::host {
@@ -15,10 +16,10 @@ class Payloads {
  public:
   Payloads(std::size_t count, std::size_t bytes)
       : bytes_(bytes),
-        stride_(Port::kFront + (bytes + kLine - 1) / kLine * kLine),
-        memory_(std::make_unique<std::uint8_t[]>(count * stride_ + kLine)) {
+        stride_(Port::kFront + (bytes + kCacheLine - 1) / kCacheLine * kCacheLine),
+        memory_(std::make_unique<std::uint8_t[]>(count * stride_ + kCacheLine)) {
     const auto place = reinterpret_cast<std::uintptr_t>(memory_.get()) + Port::kFront;
-    first_ = memory_.get() + Port::kFront + (kLine - place % kLine) % kLine;
+    first_ = memory_.get() + Port::kFront + (kCacheLine - place % kCacheLine) % kCacheLine;
   }
 
   std::span<std::uint8_t> operator[](std::size_t place) const {
@@ -26,8 +27,6 @@ class Payloads {
   }
 
  private:
-  static constexpr std::size_t kLine = 64;
-
   std::size_t bytes_;
   std::size_t stride_;
   std::unique_ptr<std::uint8_t[]> memory_;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "catchment/common/cache_line.hpp"
+
 namespace catchment::optimizer {
 
 // What a step needs besides the elements; fp32, computed by the caller in double.
@@ -66,7 +68,6 @@ struct SummedRun {
   SectionSums* after;
 };
 constexpr std::size_t kSummedElements = 64;
-constexpr std::size_t kCacheLine = 64;
 
 // One compiled variant of the kernels.
 struct Kernels {

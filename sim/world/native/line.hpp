@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "catchment/common/cache_line.hpp"
 #include "catchment/common/faults.hpp"
 #include "sim/world/native/ethernet.hpp"
 #include "sim/world/native/time.hpp"
@@ -54,7 +55,7 @@ struct Transit {
 };
 
 // All that a frame on a line without faults needs lies in one line of the cache.
-class alignas(64) Line {
+class alignas(kCacheLine) Line {
  public:
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 
 from catchment.softswitch.compiler.backend.layout import (
-    CACHE_LINE,
     LONG_RUN,
     Types,
     WireField,
     fixed_bits,
     varbit_width,
 )
+from catchment.softswitch.compiler.backend.registers import CACHE_LINE
 from catchment.softswitch.compiler.backend.text import Writer
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.registers import CACHE_LINE
 from catchment.softswitch.compiler.backend.text import identifier
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
@@ -30,7 +31,6 @@ from catchment.softswitch.compiler.types import (
 
 RUN_WIDTHS = (8, 16, 32, 64)
 SHORTEST_RUN = 8
-CACHE_LINE = 64
 LONG_RUN = 4 * CACHE_LINE
 """Bytes."""
 

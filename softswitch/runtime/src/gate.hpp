@@ -9,6 +9,8 @@
 #include <functional>
 #include <thread>
 
+#include "catchment/common/cache_line.hpp"
+
 namespace catchment::softswitch {
 
 /// Whether registers are what whole frames have left.
@@ -32,8 +34,8 @@ struct GateState {
   /// 1 from when a caller has the mutex until it has given it back. Who waits looks here, so that
   /// the mutex's line stays with its owner. This is a hint: it may come late, and a caller that
   /// dies leaves it at 1. So a waiter believes it for as long as it spins, and then waits for the
-  /// mutex.
-  alignas(64) std::atomic<std::uint32_t> occupied{0};
+  /// mutex (sim/protocol/models/in_place_hint.pml).
+  alignas(kCacheLine) std::atomic<std::uint32_t> occupied{0};
 };
 
 /// Notes that the last owner of the mutex died with it; for the new one.

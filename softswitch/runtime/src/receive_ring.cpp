@@ -11,12 +11,13 @@
 #include <cstring>
 #include <utility>
 
+#include "catchment/common/cache_line.hpp"
+
 namespace catchment::softswitch {
 
 namespace {
 
 constexpr std::size_t kRingBytes = 8 << 20;
-constexpr std::size_t kCacheLine = 64;
 /// The room before each frame to put back a VLAN tag that the kernel took out.
 constexpr std::size_t kVlanRoom = 4;
 constexpr std::size_t kMacAddresses = 12;

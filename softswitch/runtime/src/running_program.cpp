@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "catchment/common/cache_line.hpp"
+
 namespace catchment::softswitch {
 
 RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program, StateMemory& memory)
@@ -11,7 +13,7 @@ RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program, StateMemo
       info_(std::make_shared<const ProgramInfo>((*program_)->info())),
       layout_((*program_)->layout()),
       memory_(memory),
-      arena_(memory, std::max(layout_.arena_bytes, StateMemory::kLine)),
+      arena_(memory, std::max(layout_.arena_bytes, kCacheLine)),
       bound_tables_(&memory),
       bound_value_sets_(&memory),
       bound_counters_(&memory),

@@ -4,11 +4,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "catchment/common/cache_line.hpp"
+
 namespace catchment::softswitch {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
 /// Errors that the socket kept for us (the interface went down) come before the packet.
 constexpr int kTries = 3;
 

@@ -115,8 +115,8 @@ std::size_t StateMemory::in_use() const {
 }
 
 std::byte* StateMemory::allocate_zeros(std::size_t bytes) {
-  auto* const block = static_cast<std::byte*>(allocate(bytes, kLine));
-  if (class_of(std::max(bytes, kLine)).bytes < kCleared) {
+  auto* const block = static_cast<std::byte*>(allocate(bytes, kCacheLine));
+  if (class_of(std::max(bytes, kCacheLine)).bytes < kCleared) {
     std::memset(block, 0, bytes);
   }
   return block;

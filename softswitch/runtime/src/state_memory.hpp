@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "catchment/common/cache_line.hpp"
 #include "catchment/common/file_descriptor.hpp"
 
 namespace catchment::softswitch {
@@ -40,8 +41,6 @@ class StateMemory final : public std::pmr::memory_resource {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   /// Bytes that are zero, at the beginning of a cache line; pages are touched as they are used.
   [[nodiscard]] std::byte* allocate_zeros(std::size_t bytes);
-
-  static constexpr std::size_t kLine = 64;
 
  private:
   /// Sizes of blocks: the powers of two up to a page, then four to each power of two.
@@ -89,7 +88,7 @@ InState<T> make_in(StateMemory& memory, Arguments&&... arguments) {
 /// An array in a StateMemory, all of whose bytes are zero at first; its address stays.
 template <class T>
 class StateArray {
-  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= StateMemory::kLine);
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kCacheLine);
 
  public:
   StateArray(StateMemory& memory, std::size_t size)
@@ -106,7 +105,7 @@ class StateArray {
   StateArray& operator=(const StateArray&) = delete;
   ~StateArray() {
     if (data_ != nullptr) {
-      memory_->deallocate(data_, size_ * sizeof(T), StateMemory::kLine);
+      memory_->deallocate(data_, size_ * sizeof(T), kCacheLine);
     }
   }
 

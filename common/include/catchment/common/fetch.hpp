@@ -7,20 +7,20 @@
 
 #include <cstddef>
 
-namespace catchment {
+#include "catchment/common/cache_line.hpp"
 
-inline constexpr std::size_t kFetchedLine = 64;
+namespace catchment {
 
 /// Asks for bytes that will be read.
 [[gnu::always_inline]] inline void fetch(const void* first, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += kFetchedLine) {
+  for (std::size_t at = 0; at < bytes; at += kCacheLine) {
     __builtin_prefetch(static_cast<const char*>(first) + at);
   }
 }
 
 /// Asks for bytes that will be changed.
 [[gnu::always_inline]] inline void fetch_to_change(const void* first, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += kFetchedLine) {
+  for (std::size_t at = 0; at < bytes; at += kCacheLine) {
     __builtin_prefetch(static_cast<const char*>(first) + at, 1);
   }
 }

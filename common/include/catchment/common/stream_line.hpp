@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "catchment/common/cache_line.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -19,7 +21,7 @@ inline void stream_line(std::uint8_t* to, const std::uint8_t* from) {
 #if defined(__AVX512F__)
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #else
-  for (std::size_t at = 0; at < 64; at += sizeof(__m128i)) {
+  for (std::size_t at = 0; at < kCacheLine; at += sizeof(__m128i)) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "catchment/common/cache_line.hpp"
 #include "catchment/common/stream_line.hpp"
 #include "catchment/softswitch/rt/bits.hpp"
 
@@ -90,13 +91,12 @@ class FieldWords {
 /// the run lies on the beginnings of lines.
 template <class T, std::size_t N>
 inline void store_run(std::uint8_t* p, const T (&from)[N], bool streams) {
-  constexpr std::size_t kLine = 64;
-  constexpr std::size_t kInLine = kLine / sizeof(T);
+  constexpr std::size_t kInLine = kCacheLine / sizeof(T);
   std::size_t done = 0;
   if constexpr (kStreamsLines && N >= 4 * kInLine) {
-    if (streams && reinterpret_cast<std::uintptr_t>(p) % kLine == 0) {
+    if (streams && reinterpret_cast<std::uintptr_t>(p) % kCacheLine == 0) {
       for (; done + kInLine <= N; done += kInLine) {
-        alignas(kLine) std::uint8_t line[kLine];
+        alignas(kCacheLine) std::uint8_t line[kCacheLine];
         for (std::size_t i = 0; i < kInLine; ++i) {
           store_be<T>(line + sizeof(T) * i, from[done + i]);
         }
