@@ -14,6 +14,7 @@
 
 #include "consumer_window.hpp"
 #include "endpoint.hpp"
+#include "engine_turns.hpp"
 #include "frame_check.hpp"
 #include "frame_tag.hpp"
 #include "heartbeat.hpp"
@@ -344,6 +345,7 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("oldest", &SlotRing::oldest)
       .def_property_readonly("next", &SlotRing::next);
 
+  add_engine_turns(module);
   add_rail_costs(module);
 
   py::class_<rails::RailHealth>(module, "RailHealth")

@@ -1,0 +1,56 @@
+"""What a turn leaves queued while another process has the switch's program, and who sends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from catchment.host import _machines
+
+Flushed = _machines.Flushed
+MS = 1_000_000
+
+
+@pytest.mark.parametrize("answer", [Flushed.ALL, Flushed.FULL, Flushed.LATER])
+@pytest.mark.parametrize("may_wait", [False, True])
+def test_who_has_received_something_waits_for_nobody(may_wait: bool, answer: _machines.Flushed) -> None:
+    turned = _machines.Turned()
+    turned.turn(comes=True, may_wait=may_wait, answer=answer)
+    assert turned.counted == ((1, 0) if may_wait else (0, 1))
+    assert turned.unsent == (not may_wait and answer == Flushed.LATER)
+    assert turned.blocked == (answer == Flushed.FULL)
+
+
+def test_a_turn_in_which_nothing_comes_sends_what_is_queued() -> None:
+    turned = _machines.Turned()
+    turned.turn(comes=True, may_wait=False, answer=Flushed.LATER)
+    assert turned.unsent
+    turned.turn(comes=False, may_wait=False, answer=Flushed.LATER)
+    assert turned.counted == (1, 1)
+    assert not turned.unsent
+
+
+def test_a_flush_sends_what_is_queued() -> None:
+    turned = _machines.Turned()
+    turned.turn(comes=True, may_wait=False, answer=Flushed.LATER)
+    turned.flush()
+    assert turned.counted == (1, 1)
+    assert not turned.unsent
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_a_caller_that_has_what_it_waits_for_leaves_nothing_queued(batches: int) -> None:
+    """Nobody may take a turn for a long time afterwards: the caller computes."""
+    flushed, offered = _machines.after_a_wait(batches, 60_000 * MS)
+    assert offered == batches
+    assert flushed >= 1
+
+
+def test_a_caller_whose_time_is_over_leaves_nothing_queued() -> None:
+    """Frames come in every turn, also in the last one."""
+    flushed, offered = _machines.after_a_wait(1 << 30, 2 * MS)
+    assert offered >= 1
+    assert flushed >= 1
+
+
+def test_an_engine_that_goes_leaves_nothing_queued() -> None:
+    assert _machines.after_a_removal() == (1, 1)

@@ -1,0 +1,150 @@
+#include "engine_turns.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "catchment/common/clock.hpp"
+#include "engine.hpp"
+#include "hub.hpp"
+
+namespace py = pybind11;
+
+using namespace catchment::host;
+using catchment::kMillisecond;
+using catchment::monotonic_now;
+using catchment::Nanos;
+
+namespace {
+
+constexpr std::uint32_t kLanes = 8;
+constexpr Nanos kSpin = kMillisecond / 5;
+
+/// A port on which frames come that nobody can use, to one thread alone, and which counts what that
+/// thread does to have queued frames sent.
+class BusyPort final : public Port {
+ public:
+  std::uint8_t* stage() override { return room_.data(); }
+  void commit(std::size_t, std::span<const std::uint8_t>) override {}
+  bool flush() override {
+    flushed += static_cast<int>(mine());
+    return answer != Flushed::kFull;
+  }
+  Flushed flush_if_free() override {
+    offered += static_cast<int>(mine());
+    return answer;
+  }
+  std::span<const std::span<const std::uint8_t>> receive() override {
+    if (!mine() || coming == 0) return {};
+    if (--coming == 0) ended.store(true);
+    return frames_;
+  }
+  bool more() const override { return false; }
+  std::size_t path_bytes() const override { return room_.size(); }
+  int descriptor() const override { return -1; }
+  std::uint64_t errors() const override { return 0; }
+  int last_error() const override { return 0; }
+  std::uint64_t foreign() const override { return 0; }
+
+  Flushed answer = Flushed::kLater;
+  int coming = 0;   // batches
+  int flushed = 0;  // calls that wait for other processes
+  int offered = 0;  // calls that do not
+  std::atomic<bool> ended{false};
+
+ private:
+  bool mine() const { return std::this_thread::get_id() == thread_; }
+
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::array<std::uint8_t, 256> room_{};
+  std::array<std::uint8_t, 1> frame_{};
+  std::array<std::span<const std::uint8_t>, 1> frames_{frame_};
+};
+
+EngineConfig two_ranks() {
+  return {.stream = {.name = "stream", .workers = 2, .slots = 2, .window = 2, .lanes = kLanes},
+          .peer = "the switch",
+          .hailed = {}};
+}
+
+/// An engine and its port.
+class Turned {
+ public:
+  explicit Turned(std::unique_ptr<BusyPort> port = std::make_unique<BusyPort>())
+      : port_(port.get()), engine_(two_ranks(), std::move(port)) {}
+
+  BusyPort& port() { return *port_; }
+  Engine& engine() { return engine_; }
+  std::pair<int, int> counted() const { return {port_->flushed, port_->offered}; }
+
+  void turn(bool comes, IfTaken taken, Flushed answer) {
+    port_->coming = comes ? 1 : 0;
+    port_->answer = answer;
+    engine_.turn(monotonic_now(), taken);
+  }
+
+ private:
+  BusyPort* port_;
+  Engine engine_;
+};
+
+/// What a caller has done at the port when it has waited: until its operation was done, in the turn
+/// that took the last of `batches`, or until its time was over.
+std::pair<int, int> after_a_wait(int batches, Nanos time) {
+  Turned turned;
+  const auto hub = std::make_shared<Hub>(nullptr, kSpin);
+  {
+    const Hub::Turn mine(*hub);
+    hub->add(turned.engine(), nullptr);
+  }
+  turned.port().coming = batches;
+  hub->wait(turned.port().ended, monotonic_now() + time);
+  const auto counted = turned.counted();
+  {
+    const Hub::Turn mine(*hub);
+    hub->remove(turned.engine());
+  }
+  hub->stop();
+  return counted;
+}
+
+/// The same for an engine that goes while it has something queued.
+std::pair<int, int> after_a_removal() {
+  Turned turned;
+  const auto hub = std::make_shared<Hub>(nullptr, kSpin);
+  {
+    const Hub::Turn mine(*hub);
+    hub->add(turned.engine(), nullptr);
+    turned.turn(true, IfTaken::kLater, Flushed::kLater);
+    hub->remove(turned.engine());
+  }
+  hub->stop();
+  return turned.counted();
+}
+
+}  // namespace
+
+void add_engine_turns(py::module_& module) {
+  py::enum_<Flushed>(module, "Flushed")
+      .value("ALL", Flushed::kAll)
+      .value("FULL", Flushed::kFull)
+      .value("LATER", Flushed::kLater);
+  py::class_<Turned>(module, "Turned")
+      .def(py::init<>())
+      .def(
+          "turn",
+          [](Turned& turned, bool comes, bool may_wait, Flushed answer) {
+            turned.turn(comes, may_wait ? IfTaken::kWait : IfTaken::kLater, answer);
+          },
+          py::kw_only(), py::arg("comes"), py::arg("may_wait"), py::arg("answer"))
+      .def("flush", [](Turned& turned) { turned.engine().flush(); })
+      .def_property_readonly("counted", &Turned::counted)
+      .def_property_readonly("unsent", [](Turned& turned) { return turned.engine().unsent(); })
+      .def_property_readonly("blocked", [](Turned& turned) { return turned.engine().blocked(); });
+  module.def("after_a_wait", &after_a_wait, py::call_guard<py::gil_scoped_release>());
+  module.def("after_a_removal", &after_a_removal, py::call_guard<py::gil_scoped_release>());
+}
