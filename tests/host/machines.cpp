@@ -192,13 +192,24 @@ class ChokedPeer {
   std::unique_ptr<Endpoint> endpoint_;
 };
 
-// Sends frames, as many as leave at once together.
-void send_frames(UdpPort& port, const std::vector<std::string>& frames) {
-  for (const std::string& frame : frames) {
+// Sends frames, as many as leave at once together.  A head of 0 bytes: the whole frame is staged;
+// else what is behind so many bytes lies elsewhere.
+void send_frames(UdpPort& port, const std::vector<std::string>& frames,
+                 const std::vector<std::size_t>& heads) {
+  std::vector<std::vector<std::uint8_t>> behind;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::string& frame = frames[i];
+    const std::size_t head = heads.empty() || heads[i] == 0 ? frame.size() : heads[i];
     std::uint8_t* room = nullptr;
     while ((room = port.stage()) == nullptr) std::this_thread::yield();
-    std::memcpy(room, frame.data(), frame.size());
-    port.commit(frame.size());
+    std::memcpy(room, frame.data(), head);
+    if (head == frame.size()) {
+      port.commit(head);
+      continue;
+    }
+    auto& rest = behind.emplace_back(Port::kFront);
+    rest.insert(rest.end(), frame.begin() + static_cast<std::ptrdiff_t>(head), frame.end());
+    port.commit_behind(head, std::span(rest).subspan(Port::kFront));
   }
   while (!port.flush()) std::this_thread::yield();
 }
@@ -250,7 +261,7 @@ PYBIND11_MODULE(_machines, module) {
         return std::make_unique<UdpPort>(UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", peer},
                                          frame_bytes, 512);
       }))
-      .def("send", &send_frames)
+      .def("send", &send_frames, py::arg("frames"), py::arg("heads") = std::vector<std::size_t>{})
       .def("receive", &receive_frames)
       .def_property_readonly("local", [](const UdpPort& port) { return port.local().port; })
       .def_property_readonly("foreign", &UdpPort::foreign)

@@ -58,6 +58,15 @@ def test_a_peer_that_knows_nothing_of_it_gets_single_frames(
     assert port.errors == 0
 
 
+def test_what_lies_elsewhere_follows_its_head(port: _machines.UdpPort, peer: socket.socket, rng: random.Random) -> None:
+    """It lies behind room for a head, or is copied behind a longer one."""
+    for _ in range(30):
+        frames = any_frames(rng)
+        heads = [rng.choice([0, min(32, len(f)), rng.randrange(1, min(200, len(f)) + 1)]) for f in frames]
+        port.send(frames, heads)
+        assert [peer.recv(65536) for _ in frames] == frames
+
+
 def test_merged_frames_are_taken_apart(port: _machines.UdpPort, peer: socket.socket, rng: random.Random) -> None:
     peer.connect(("127.0.0.1", port.local))
     for _ in range(100):

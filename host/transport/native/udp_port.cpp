@@ -67,7 +67,6 @@ UdpPort::UdpPort(const UdpAddress& local, const UdpAddress& peer, std::size_t fr
   if (connect(fd, reinterpret_cast<const sockaddr*>(&peer_), sizeof peer_) != 0) raise("connect");
 
   for (std::size_t i = 0; i < kBatch; ++i) {
-    out_parts_[i].iov_base = &out_[i * stride_];
     in_parts_[i] = {room(i), merges_ ? kRoomBytes : stride_};
     msghdr& message = in_messages_[i].msg_hdr;
     message.msg_iov = &in_parts_[i];
@@ -83,8 +82,16 @@ std::uint8_t* UdpPort::stage() {
 }
 
 void UdpPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
-  std::ranges::copy(rest, &out_[staged_ * stride_] + bytes);
-  out_parts_[staged_++].iov_len = bytes + rest.size();
+  std::uint8_t* const frame = &out_[staged_ * stride_];
+  std::ranges::copy(rest, frame + bytes);
+  out_parts_[staged_++] = {frame, bytes + rest.size()};
+}
+
+void UdpPort::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
+  if (bytes > kFront) return commit(bytes, rest);
+  std::uint8_t* const frame = rest.data() - bytes;
+  std::copy_n(&out_[staged_ * stride_], bytes, frame);
+  out_parts_[staged_++] = {frame, bytes + rest.size()};
 }
 
 bool UdpPort::flush() {
