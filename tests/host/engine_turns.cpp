@@ -38,6 +38,7 @@ class BusyPort final : public Port {
     offered += static_cast<int>(mine());
     return answer;
   }
+  void discard() override { ++discarded; }
   std::span<const std::span<const std::uint8_t>> receive() override {
     if (!mine() || coming == 0) return {};
     if (--coming == 0) ended.store(true);
@@ -54,6 +55,7 @@ class BusyPort final : public Port {
   int coming = 0;   // batches
   int flushed = 0;  // calls that wait for other processes
   int offered = 0;  // calls that do not
+  int discarded = 0;
   std::atomic<bool> ended{false};
 
  private:
@@ -112,7 +114,18 @@ std::pair<int, int> after_a_wait(int batches, Nanos time) {
   return counted;
 }
 
-/// The same for an engine that goes while it has something queued.
+/// How often the queue is dropped of the port that an engine leaves, and of the one that it takes.
+std::pair<int, int> after_a_change() {
+  auto port = std::make_unique<BusyPort>();
+  const BusyPort& left = *port;
+  auto other = std::make_unique<BusyPort>();
+  const BusyPort& taken = *other;
+  Turned turned(std::move(port));
+  const auto kept = turned.engine().reroute(std::move(other), 1, monotonic_now());
+  return {left.discarded, taken.discarded};
+}
+
+/// The same as after a wait for an engine that goes while it has something queued.
 std::pair<int, int> after_a_removal() {
   Turned turned;
   const auto hub = std::make_shared<Hub>(nullptr, kSpin);
@@ -146,5 +159,6 @@ void add_engine_turns(py::module_& module) {
       .def_property_readonly("unsent", [](Turned& turned) { return turned.engine().unsent(); })
       .def_property_readonly("blocked", [](Turned& turned) { return turned.engine().blocked(); });
   module.def("after_a_wait", &after_a_wait, py::call_guard<py::gil_scoped_release>());
+  module.def("after_a_change", &after_a_change);
   module.def("after_a_removal", &after_a_removal, py::call_guard<py::gil_scoped_release>());
 }

@@ -263,6 +263,12 @@ PYBIND11_MODULE(_machines, module) {
       }))
       .def("send", &send_frames, py::arg("frames"), py::arg("heads") = std::vector<std::size_t>{})
       .def("receive", &receive_frames)
+      .def("discard",
+           [](UdpPort& port, const std::string& frame) {
+             std::memcpy(port.stage(), frame.data(), frame.size());
+             port.commit(frame.size());
+             port.discard();
+           })
       .def_property_readonly("local", [](const UdpPort& port) { return port.local().port; })
       .def_property_readonly("foreign", &UdpPort::foreign)
       .def_property_readonly("errors", &UdpPort::errors);

@@ -67,6 +67,15 @@ def test_what_lies_elsewhere_follows_its_head(port: _machines.UdpPort, peer: soc
         assert [peer.recv(65536) for _ in frames] == frames
 
 
+def test_what_is_dropped_before_it_leaves_never_comes(
+    port: _machines.UdpPort, peer: socket.socket, rng: random.Random
+) -> None:
+    for frame in any_frames(rng)[:20]:
+        port.discard(rng.randbytes(LONGEST))
+        port.send([frame])
+        assert peer.recv(65536) == frame
+
+
 def test_merged_frames_are_taken_apart(port: _machines.UdpPort, peer: socket.socket, rng: random.Random) -> None:
     peer.connect(("127.0.0.1", port.local))
     for _ in range(100):

@@ -115,6 +115,7 @@ void Engine::flush(IfTaken taken) {
 }
 
 std::unique_ptr<Port> Engine::reroute(std::unique_ptr<Port> port, std::uint16_t gen, Nanos now) {
+  if (port_ != nullptr) port_->discard();  // payloads change while the port is away
   port_.swap(port);
   config_.stream.gen = gen;
   blocked_ = false;

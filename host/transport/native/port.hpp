@@ -35,6 +35,8 @@ class Port {
   virtual bool flush() = 0;
   // The same where no other process has to be waited for.
   virtual Flushed flush_if_free() { return flush() ? Flushed::kAll : Flushed::kFull; }
+  // Drops what a full port has left queued: what lies behind a head will not stay as it is.
+  virtual void discard() {}
 
   // The frames that have arrived, at most one batch; valid until the next call.
   virtual std::span<const std::span<const std::uint8_t>> receive() = 0;

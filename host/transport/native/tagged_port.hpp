@@ -27,6 +27,7 @@ class TaggedPort final : public Port {
   using Port::commit;
   void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   bool flush() override { return port_->flush(); }
+  void discard() override { port_->discard(); }
   Flushed flush_if_free() override { return port_->flush_if_free(); }
   std::span<const std::span<const std::uint8_t>> receive() override;
   bool more() const override { return port_->more(); }

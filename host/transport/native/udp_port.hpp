@@ -30,6 +30,7 @@ class UdpPort final : public Port {
   void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   void commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) override;
   bool flush() override;
+  void discard() override { staged_ = sent_ = 0; }
   std::span<const std::span<const std::uint8_t>> receive() override;
   bool more() const override { return more_; }
   // A UDP payload that fits the MTU without fragments.

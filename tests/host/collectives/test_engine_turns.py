@@ -54,3 +54,8 @@ def test_a_caller_whose_time_is_over_leaves_nothing_queued() -> None:
 
 def test_an_engine_that_goes_leaves_nothing_queued() -> None:
     assert _machines.after_a_removal() == (1, 1)
+
+
+def test_a_port_that_an_engine_leaves_sends_nothing_of_it_later() -> None:
+    """What it has queued lies in the engine, and would be another vector by the time that the engine comes back."""
+    assert _machines.after_a_change() == (1, 0)
