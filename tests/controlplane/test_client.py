@@ -302,6 +302,16 @@ def test_a_switch_that_goes_while_it_is_asked_is_asked_again() -> None:
         assert len(asked) == 6
 
 
+def test_a_switch_that_takes_a_connection_and_answers_nothing_is_not_there() -> None:
+    class Mute(FakeSwitch):
+        def Capabilities(self, request: Any, context: Any) -> Any:  # noqa: N802
+            self.release.wait(120)
+            return p4runtime_pb2.CapabilitiesResponse()
+
+    with RunningFake(Mute()) as fake, pytest.raises(SwitchError, match=NOT_THERE):
+        SwitchClient.connect(fake.address, timeout=0.3, read_only=True)
+
+
 def test_no_client_has_grpc_watch_its_channel(fake: RunningFake, monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch may lose its last event, for which the closing of the channel then waits for ever."""
     with open_channel(fake.address) as channel:
