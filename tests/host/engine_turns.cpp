@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -32,6 +33,7 @@ class BusyPort final : public Port {
   void commit(std::size_t, std::span<const std::uint8_t>) override {}
   bool flush() override {
     flushed += static_cast<int>(mine());
+    own = after_flush;
     return answer != Flushed::kFull;
   }
   Flushed flush_if_free() override {
@@ -43,6 +45,11 @@ class BusyPort final : public Port {
     if (!mine() || coming == 0) return {};
     if (--coming == 0) ended.store(true);
     return frames_;
+  }
+  std::optional<std::span<const std::uint8_t>> receive_own() override {
+    if (own == 0) return std::nullopt;
+    --own;
+    return frames_[0];
   }
   bool more() const override { return false; }
   std::size_t path_bytes() const override { return room_.size(); }
@@ -56,6 +63,8 @@ class BusyPort final : public Port {
   int flushed = 0;  // calls that wait for other processes
   int offered = 0;  // calls that do not
   int discarded = 0;
+  int own = 0;          // frames that the port has for its own engine
+  int after_flush = 0;  // the same once it has been flushed
   std::atomic<bool> ended{false};
 
  private:
@@ -158,6 +167,12 @@ void add_engine_turns(py::module_& module) {
       .def_property_readonly("counted", &Turned::counted)
       .def_property_readonly("unsent", [](Turned& turned) { return turned.engine().unsent(); })
       .def_property_readonly("blocked", [](Turned& turned) { return turned.engine().blocked(); });
+  module.def("own_after_a_turn", [](int frames) {
+    Turned turned;
+    turned.port().after_flush = frames;
+    turned.turn(false, IfTaken::kWait, Flushed::kAll);
+    return turned.port().own;
+  });
   module.def("after_a_wait", &after_a_wait, py::call_guard<py::gil_scoped_release>());
   module.def("after_a_change", &after_a_change);
   module.def("after_a_removal", &after_a_removal, py::call_guard<py::gil_scoped_release>());

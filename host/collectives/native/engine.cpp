@@ -99,6 +99,7 @@ bool Engine::turn(Nanos now, IfTaken taken) {
   const bool sent = transmit(now);
   // Who has received something may receive more of it while another has the port.
   flush(received ? taken : IfTaken::kWait);
+  receive_own(now);
   supervise(now);
   return received || sent;
 }

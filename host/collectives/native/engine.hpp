@@ -125,9 +125,16 @@ class Engine {
   std::span<std::uint8_t> payload_of(Seq seq) { return payloads_[place_of(seq)]; }
   std::uint8_t* held_of(Seq seq) { return &held_payloads_[place_of(seq) * payload_bytes_]; }
 
+  // Whether a frame may have overtaken others that came before it and wait.
+  enum class Order : std::uint8_t { kInTurn, kEarly };
+
   bool receive(Nanos now);
-  std::optional<Reject> on_frame(std::span<const std::uint8_t> frame, Nanos now);
-  std::optional<Reject> on_sum(const wire::Header& header, const std::uint8_t* payload, Nanos now);
+  // What this rank has sent to itself, while it is in the nearest cache.
+  void receive_own(Nanos now);
+  void take(std::span<const std::uint8_t> frame, Order order, Nanos now);
+  std::optional<Reject> on_frame(std::span<const std::uint8_t> frame, Order order, Nanos now);
+  std::optional<Reject> on_sum(const wire::Header& header, const std::uint8_t* payload, Order order,
+                               Nanos now);
   std::optional<Reject> on_merged(const wire::Header& header, std::size_t bytes, Nanos now);
   std::optional<Reject> on_ack(const wire::Header& header, Nanos now);
 

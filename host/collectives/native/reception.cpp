@@ -26,20 +26,29 @@ bool Engine::receive(Nanos now) {
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const auto frame = frames[i];
       if (i + 1 < frames.size()) fetch(frames[i + 1].data(), frames[i + 1].size());
-      stats_.frames_received.add();
-      stats_.bytes_received.add(frame.size());
+      take(frame, Order::kInTurn, now);
       any = true;
-      if (failure_) continue;
-      if (const auto reject = on_frame(frame, now)) {
-        stats_.rejects[static_cast<std::size_t>(*reject)].add();
-      }
     }
     if (!port_->more()) break;
   }
   return any;
 }
 
-std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nanos now) {
+void Engine::receive_own(Nanos now) {
+  while (const auto frame = port_->receive_own()) take(*frame, Order::kEarly, now);
+}
+
+void Engine::take(std::span<const std::uint8_t> frame, Order order, Nanos now) {
+  stats_.frames_received.add();
+  stats_.bytes_received.add(frame.size());
+  if (failure_) return;
+  if (const auto reject = on_frame(frame, order, now)) {
+    stats_.rejects[static_cast<std::size_t>(*reject)].add();
+  }
+}
+
+std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Order order,
+                                       Nanos now) {
   wire::Header header;
   if (const auto reject = check_envelope(frame, header)) return reject;
   if (header.gen != config_.stream.gen) return Reject::kGeneration;
@@ -56,7 +65,7 @@ std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nano
   if (wire::has(header.flags, Flag::kACKV)) {
     if (const auto reject = on_ack(header, now)) return reject;
   }
-  return on_sum(header, frame.data() + wire::kHeaderBytes, now);
+  return on_sum(header, frame.data() + wire::kHeaderBytes, order, now);
 }
 
 std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t bytes, Nanos now) {
@@ -104,9 +113,10 @@ std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
 }
 
 std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint8_t* payload,
-                                     Nanos now) {
+                                     Order order, Nanos now) {
   // A sum has this rank's vector in it, so what was not sent cannot have come back.
   if (!newer(window_.next(), header.seq)) return Reject::kWindow;
+  const bool in_turn = order == Order::kInTurn;
   switch (consumer_.classify(header.seq)) {
     case Arrival::kDuplicate:
       heartbeat_.on_duplicate();
@@ -115,7 +125,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
     case Arrival::kOutside:
       return Reject::kWindow;
     case Arrival::kNext:
-      if (losses_.on_received(header.seq)) window_.on_late();
+      if (in_turn && losses_.on_received(header.seq)) window_.on_late();
       consume(header, payload, now);
       consumer_.pass();
       while (consumer_.ready() && !failure_) {
@@ -125,14 +135,15 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
       }
       break;
     case Arrival::kAhead: {
-      losses_.on_received(header.seq);
+      if (in_turn) losses_.on_received(header.seq);
       if (!use_early(header, payload, now)) {
         held_headers_[place_of(header.seq)] = header;
         std::memcpy(held_of(header.seq), payload, payload_bytes_);
       }
       const auto [first, last] = consumer_.hold(header.seq);
       // Where nothing is lost a sum that others have overtaken is only late.
-      for (Seq seq = first; seq != last && !port_->lossless(); ++seq) {
+      const bool late = !in_turn || port_->lossless();
+      for (Seq seq = first; seq != last && !late; ++seq) {
         if (!consumer_.missing(seq)) continue;
         window_.on_missing(seq);
         stats_.frames_asked_for.add();

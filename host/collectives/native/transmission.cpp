@@ -30,7 +30,7 @@ bool Engine::transmit(Nanos now) {
   if (failure_) return false;
   repeat(now);
   std::size_t staged = 0;
-  while (staged < kBudget) {
+  while (staged < kBudget && !failure_) {
     std::uint8_t* const room = port_->stage();
     if (room == nullptr) break;
     auto transmission = window_.take();
@@ -55,6 +55,7 @@ bool Engine::transmit(Nanos now) {
     losses_.on_sent(transmission->seq, transmission->again);
     send(transmission->seq, transmission->again, room);
     ++staged;
+    receive_own(now);
   }
   if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
   const bool called = roll_call_.due(now) && send_heartbeat(Saying::kPlace, now);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -40,6 +41,10 @@ class Port {
 
   // The frames that have arrived, at most one batch; valid until the next call.
   virtual std::span<const std::span<const std::uint8_t>> receive() = 0;
+  // The next of the frames that this port's stream has sent to itself, where the switch's program
+  // runs in this process: it may overtake frames that receive() has not returned. Valid until the
+  // next call. Nothing: there is none, or receive() returns it in its turn.
+  virtual std::optional<std::span<const std::uint8_t>> receive_own() { return std::nullopt; }
   // The last receive() returned as much as it can: more may be waiting.
   virtual bool more() const = 0;
 

@@ -58,6 +58,13 @@ bool ShmAttachment::deliver() {
   return count == kBatch;
 }
 
+std::optional<std::span<const std::uint8_t>> ShmAttachment::take_own(const Stream& stream) {
+  const auto frame = shm::own_frame(port_.get());
+  if (frame.empty() || stream_of(frame) != &stream) return std::nullopt;
+  shm::take_own(port_.get());
+  return frame;
+}
+
 ShmAttachment::Stream* ShmAttachment::stream_of(std::span<const std::uint8_t> frame) const {
   if (streams_.size() > 1 && frame.size() >= kEnvelopeBytes + wire::kHeaderBytes) {
     const std::uint16_t gen = wire::decode(frame.data() + kEnvelopeBytes).gen;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -55,6 +56,10 @@ class ShmAttachment {
   // Hands at most one batch of frames that have arrived to the streams; frames of no stream go to
   // the oldest one, which counts them.  Returns whether more may be waiting.
   bool deliver();
+
+  // Takes the next frame that this process has sent to itself, if it is the stream's, before those
+  // that deliver() has not handed out; valid until the next call.
+  std::optional<std::span<const std::uint8_t>> take_own(const Stream& stream);
 
   // Whether this process runs the switch's program itself.
   bool inside() const;

@@ -55,12 +55,21 @@ std::span<const std::span<const std::uint8_t>> ShmShare::receive() {
   return received_;
 }
 
-void ShmShare::take(std::span<const std::uint8_t> frame) {
-  if (const auto payload = envelope_.open(frame)) {
-    inbox_.push_back(*payload);
-  } else {
-    ++foreign_;
+std::optional<std::span<const std::uint8_t>> ShmShare::receive_own() {
+  while (const auto frame = attachment_->take_own(*this)) {
+    if (const auto payload = open(*frame)) return payload;
   }
+  return std::nullopt;
+}
+
+void ShmShare::take(std::span<const std::uint8_t> frame) {
+  if (const auto payload = open(frame)) inbox_.push_back(*payload);
+}
+
+std::optional<std::span<const std::uint8_t>> ShmShare::open(std::span<const std::uint8_t> frame) {
+  const auto payload = envelope_.open(frame);
+  foreign_ += payload ? 0 : 1;
+  return payload;
 }
 
 bool ShmShare::may_sleep(bool full, const std::atomic<int>& stop) {

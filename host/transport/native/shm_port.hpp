@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class ShmShare : public Port, private ShmAttachment::Stream {
   Flushed flush_if_free() override;
   // What was delivered since the last call; valid until the attachment delivers again.
   std::span<const std::span<const std::uint8_t>> receive() override;
+  std::optional<std::span<const std::uint8_t>> receive_own() override;
   bool more() const override { return false; }
   // Whether something was delivered that nobody has received.
   bool has_frames() const { return !inbox_.empty(); }
@@ -46,6 +48,8 @@ class ShmShare : public Port, private ShmAttachment::Stream {
 
  private:
   void take(std::span<const std::uint8_t> frame) override;
+  // A frame's payload, if it is the switch's.
+  std::optional<std::span<const std::uint8_t>> open(std::span<const std::uint8_t> frame);
 
   std::shared_ptr<ShmAttachment> attachment_;
   Envelope envelope_;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <csignal>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -167,12 +168,34 @@ class InsidePort {
                          static_cast<std::int64_t>(timeout * 1e6));
       count = catchment_shm_peek(port_.get(), frames.data(), room);
     }
+    return copied(frames, checked(count));
+  }
+  /// Frames that the peer has sent to itself, before others that came earlier; at most so many.
+  py::list receive_own(std::size_t most) {
     py::list out;
-    for (int i = 0; i < checked(count); ++i) {
-      const catchment_shm_frame& frame = frames[static_cast<std::size_t>(i)];
-      out.append(py::bytes(static_cast<const char*>(frame.data), frame.length));
+    while (out.size() < most) {
+      const auto frame = shm::own_frame(port_.get());
+      if (frame.empty()) {
+        break;
+      }
+      shm::take_own(port_.get());
+      out.append(py::bytes(reinterpret_cast<const char*>(frame.data()), frame.size()));
     }
     return out;
+  }
+  /// Whether a frame is there, or comes within so many seconds.
+  bool waits(double timeout) {
+    const py::gil_scoped_release release;
+    return catchment_shm_wait(port_.get(), CATCHMENT_SHM_FRAMES,
+                              static_cast<std::int64_t>(timeout * 1e6)) > 0;
+  }
+  /// The frames that are there, as they are once something else was done.
+  py::list look_on(const py::function& work) {
+    std::array<catchment_shm_frame, 64> frames{};
+    const int count =
+        checked(catchment_shm_peek(port_.get(), frames.data(), static_cast<int>(frames.size())));
+    work();
+    return copied(frames, count);
   }
   [[nodiscard]] bool shares_processor() { return caller_->shares_processor(); }
   /// (the processor before, whether the thread was moved, the processor after)
@@ -188,6 +211,13 @@ class InsidePort {
   }
 
  private:
+  static py::list copied(std::span<const catchment_shm_frame> frames, int count) {
+    py::list out;
+    for (const catchment_shm_frame& frame : frames.first(static_cast<std::size_t>(count))) {
+      out.append(py::bytes(static_cast<const char*>(frame.data), frame.length));
+    }
+    return out;
+  }
   int checked(int status) const {
     if (status < 0) {
       throw std::runtime_error(catchment_shm_error(port_.get()));
@@ -208,6 +238,9 @@ void bind_callers(py::module_& module) {
       .def("queue", &InsidePort::queue)
       .def("flush_if_free", &InsidePort::flush_if_free)
       .def("receive", &InsidePort::receive)
+      .def("receive_own", &InsidePort::receive_own)
+      .def("waits", &InsidePort::waits)
+      .def("look_on", &InsidePort::look_on)
       .def("shares_processor", &InsidePort::shares_processor)
       .def("move_apart", &InsidePort::move_apart)
       .def("attachments", &InsidePort::attachments);

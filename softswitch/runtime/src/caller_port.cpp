@@ -127,6 +127,10 @@ rt::Room CallerPort::room(std::uint32_t port) {
   if (way == nullptr || way->buffers) {
     return {};
   }
+  // Who makes it is who reads it.
+  if (port == port_ && (own_room_ = channel_->own().has_room())) {
+    return {.data = channel_->own().begin(), .bytes = way->mapping.geometry().cell_bytes};
+  }
   if (!way->producer.has_room()) {
     way->buffers = true;
     return {};
@@ -137,7 +141,13 @@ rt::Room CallerPort::room(std::uint32_t port) {
 }
 
 void CallerPort::filled(std::uint32_t port, std::uint32_t length) {
-  ways_[port]->producer.end(length);
+  shm::Producer& producer = ways_[port]->producer;
+  if (port == port_ && own_room_) {
+    // One that finds no room goes into the ring, and so do all behind it.
+    channel_->own().end(length, producer.published());
+  } else {
+    producer.end(length);
+  }
   rt::PortCounters& counters = state_.ports[port];
   counters.tx_packets += 1;
   counters.tx_bytes += length;
@@ -209,11 +219,11 @@ void CallerPort::step_limit(std::uint32_t port, const char* where) {
 }
 
 void CallerPort::close() {
-  for (const std::uint32_t port : touched_) {
+  std::erase_if(touched_, [this](std::uint32_t port) {
     ways_[port]->touched = false;
     ways_[port]->buffers = false;
-    ways_[port]->producer.publish();
-  }
+    return !ways_[port]->producer.publish();
+  });
   if (passed_on_) {
     channel_->show();
   }

@@ -68,10 +68,11 @@ class CallerPort final : public shm::Insider, private Exit {
   shm::Ringer ringer_;
   std::vector<rt::InputFrame> inputs_;
   shm::Channel* channel_ = nullptr;  // of the batch that is being run
-  bool passed_on_ = false;           // something, since the batch began
+  bool own_room_ = false;   // the room that its own port was last given is none of the ring
+  bool passed_on_ = false;  // something, since the batch began
   std::array<std::unique_ptr<Way>, rt::kPorts> ways_;
-  std::vector<std::uint32_t> touched_;
-  std::vector<std::uint32_t> others_;  // ports that frames of this one have gone to
+  std::vector<std::uint32_t> touched_;  // ports that frames of this batch go to
+  std::vector<std::uint32_t> others_;   // ports that frames of this one have gone to
 };
 
 }  // namespace catchment::softswitch

@@ -102,6 +102,12 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
 
 bool flush_if_free(catchment_shm* port) { return !port->peer.ours() || port->peer.flush_if_free(); }
 
+std::span<const std::uint8_t> own_frame(catchment_shm* port) {
+  return port->peer.ours() ? port->peer.own_frame() : std::span<const std::uint8_t>{};
+}
+
+void take_own(catchment_shm* port) { port->peer.take_own(); }
+
 bool inside(const catchment_shm* port) { return port->peer.inside(); }
 
 bool move_apart(catchment_shm* port) { return port->peer.ours() && port->peer.move_apart(); }

@@ -7,8 +7,9 @@ namespace catchment::shm {
 
 namespace {
 
-/// Bytes that are run at once: what they make is copied out while it is in the nearest cache.
-constexpr std::size_t kBytesAtOnce = 32 * 1024;
+/// Bytes that are run at once, and the first time, while others have nothing to do yet.
+constexpr std::size_t kBytesAtOnce = 64 * 1024;
+constexpr std::size_t kBytesAtFirst = 32 * 1024;
 /// Who finds another one at it goes on to queue for so long, before it looks again and before it
 /// waits.
 constexpr std::size_t kBytesBetweenLooks = 8 * 1024;
@@ -19,7 +20,7 @@ constexpr std::size_t kMostBytes = 256 * 1024;
 InsideWay::InsideWay(std::unique_ptr<Insider> insider)
     : insider_(std::move(insider)),
       room_(std::make_unique_for_overwrite<std::uint8_t[]>(kMostBytes + kMaxCellBytes + kLine)),
-      try_at_(kBytesAtOnce) {
+      try_at_(kBytesAtFirst) {
   const auto place = reinterpret_cast<std::uintptr_t>(room_.get());
   bytes_ = room_.get() + (round_up(place, kLine) - place);
 }
@@ -40,6 +41,7 @@ void InsideWay::put(const Pieces& frame, Channel& channel) {
   } else if (queued_ >= try_at_) {
     if (insider_->run_if_free(frames_, channel)) {
       clear();
+      try_at_ = kBytesAtOnce;
     } else {
       try_at_ = queued_ + kBytesBetweenLooks;
     }
@@ -84,7 +86,7 @@ bool InsideWay::publish_if_free(Channel& channel) {
 void InsideWay::clear() {
   frames_.clear();
   used_ = queued_ = 0;
-  try_at_ = kBytesAtOnce;
+  try_at_ = kBytesAtFirst;
 }
 
 }  // namespace catchment::shm

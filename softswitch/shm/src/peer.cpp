@@ -216,7 +216,7 @@ int Peer::peek(catchment_shm_frame* frames, int count) {
 }
 
 void Peer::give_back() {
-  lent_ = false;
+  lent_ = taken_early_ = false;
   retired_.reset();
   if (channel_) {
     channel_->release();
@@ -231,11 +231,10 @@ int Peer::incoming(catchment_shm_frame* frames, int count, Handover hand_over) {
   if (!attached() || !settle()) {
     return CATCHMENT_SHM_DETACHED;
   }
-  Consumer& in = channel_->in();
   int done = 0;
-  for (std::uint32_t waiting = in.available(); waiting != 0 && done < count; --waiting) {
+  for (std::uint32_t waiting = channel_->available(); waiting != 0 && done < count; --waiting) {
     catchment_shm_frame& frame = frames[done];
-    const std::span<std::uint8_t> cell = in.next();
+    const std::span<std::uint8_t> cell = channel_->next();
     if (cell.empty()) {
       break;
     }
@@ -288,6 +287,20 @@ int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest, std::
   reserved_ = false;
   ++info_.sent;
   return CATCHMENT_SHM_OK;
+}
+
+std::span<const std::uint8_t> Peer::own_frame() {
+  if (std::exchange(taken_early_, false)) {
+    give_back();
+  }
+  return channel_ ? channel_->own().front() : std::span<std::uint8_t>{};
+}
+
+void Peer::take_own() {
+  channel_->own().take();
+  ++info_.received;
+  taken_early_ = !lent_;
+  lent_ = true;
 }
 
 int Peer::flush() {

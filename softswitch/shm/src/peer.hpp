@@ -34,6 +34,9 @@ class Peer {
   /// `front`: as that of Pieces, if `length` is a multiple of a line.
   int commit(std::uint32_t length, std::span<const std::uint8_t> rest,
              std::uint8_t* front = nullptr);
+  /// Does what shm::own_frame() says; take_own() what shm::take_own() does.
+  std::span<const std::uint8_t> own_frame();
+  void take_own();
   int flush();
   bool flush_if_free();
   int wait(int events, std::int64_t timeout_us);
@@ -90,7 +93,8 @@ class Peer {
   unsigned idle_looks_ = 0;
   Nanos checked_ = 0;  // the link, of a peer that was let in
   bool reserved_ = false;
-  bool lent_ = false;  // the caller looks at frames in their cells
+  bool lent_ = false;         // the caller looks at frames in their cells
+  bool taken_early_ = false;  // no other one than its last own frame
   std::string error_;
   catchment_shm_info info_{};
 };

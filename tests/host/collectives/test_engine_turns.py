@@ -37,6 +37,11 @@ def test_a_flush_sends_what_is_queued() -> None:
     assert not turned.unsent
 
 
+def test_a_turn_takes_what_its_rank_has_sent_to_itself() -> None:
+    """All of it, while it is in the nearest cache."""
+    assert _machines.own_after_a_turn(5) == 0
+
+
 @pytest.mark.parametrize("batches", [1, 3])
 def test_a_caller_that_has_what_it_waits_for_leaves_nothing_queued(batches: int) -> None:
     """Nobody may take a turn for a long time afterwards: the caller computes."""

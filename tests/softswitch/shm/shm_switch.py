@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from google.protobuf import text_format
+from shm_ports import PORTS
 
 from catchment.softswitch.build import build
 from catchment.softswitch.process import DEFAULT_EXECUTABLE, SwitchProcess
 
 EXECUTABLE = Path(os.environ.get("CATCHMENT_SWITCH", DEFAULT_EXECUTABLE))
-PORTS = (1, 2, 3, 4)
-
 Launch = Callable[..., SwitchProcess]
 
 
@@ -30,9 +30,11 @@ def wires(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the ports' sockets; a short path."""
-    return tmp_path_factory.mktemp("p")
+def folder() -> Iterator[Path]:
+    """The folder of the ports' sockets: a short path, open to other users, as pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="p") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -8,25 +8,25 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from google.protobuf import text_format
+from shm_ports import PATIENCE, PORTS, inside, take, until
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient
-from catchment.softswitch import native
 from catchment.softswitch.admin import SwitchAdmin
-from catchment.softswitch.build import build
 from catchment.softswitch.process import SwitchProcess
 from catchment.softswitch.shm import Port
 
-PORTS = (1, 2, 3, 4)
-PATIENCE = 60.0
+if TYPE_CHECKING:
+    from inside_switch import Launch
+
+pytest_plugins = ["shm_switch", "inside_switch"]
+
 SENDER = """
 import sys
 from catchment.softswitch import native
@@ -39,66 +39,9 @@ while True:
 """
 
 
-@pytest.fixture(scope="module")
-def wires(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """wires.p4, compiled: the program and its P4Info."""
-    built = build(Path(__file__).parents[1] / "server" / "wires.p4")
-    p4info = tmp_path_factory.mktemp("wires") / "wires.txt"
-    p4info.write_text(text_format.MessageToString(built.p4info))
-    return built.shared_object, p4info
-
-
-Launch = Callable[..., SwitchProcess]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """The folder of the ports' sockets, open to other users, as pytest's own are not."""
-    with tempfile.TemporaryDirectory(prefix="p") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-@pytest.fixture
-def launch(folder: Path, wires: tuple[Path, Path]) -> Iterator[Launch]:
-    """Starts switches on the sockets `folder`/NAME1 to 4, whose operator's socket is `folder`/NAMEadmin."""
-    started: list[SwitchProcess] = []
-
-    def launch_one(name: str = "", *, options: str = "", in_callers: bool = True) -> SwitchProcess:
-        extra = ["--admin", f"{folder}/{name}admin", *(["--in-callers"] if in_callers else [])]
-        ports = {port: f"shm:{folder}/{name}{port}{options}" for port in PORTS}
-        switch = SwitchProcess(ports=ports, program=wires[0], p4info=wires[1], extra=tuple(extra))
-        started.append(switch)
-        return switch
-
-    yield launch_one
-    for switch in started:
-        switch.stop()
-
-
-def inside(path: Path) -> Any:
-    """A peer that asks to be let in."""
-    return native.runtime().InsidePort(str(path), int(PATIENCE * 1000))
-
-
 def frame(rng: random.Random, most: int = 1500) -> bytes:
     """One in four goes to all ports."""
     return rng.randbytes(12) + rng.choice((b"\x08\x00",) * 3 + (b"\x88\xb7",)) + rng.randbytes(rng.randrange(most - 13))
-
-
-def take(port: Any, count: int) -> list[bytes]:
-    """So many frames, or what comes until none does for a minute."""
-    frames: list[bytes] = []
-    while len(frames) < count and (more := port.receive(PATIENCE)):
-        frames += more
-    return frames
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for it, a minute at most."""
-    ends = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < ends
 
 
 def crosses(one: Any, two: Any) -> bool:
@@ -146,9 +89,9 @@ class Stopped:
 
 
 def test_frames_pass_between_callers_while_the_switch_does_not_run(
-    launch: Launch, folder: Path, rng: random.Random
+    launch_inside: Launch, folder: Path, rng: random.Random
 ) -> None:
-    switch = launch()
+    switch = launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     with Stopped(switch):
         for _ in range(50):
@@ -159,8 +102,8 @@ def test_frames_pass_between_callers_while_the_switch_does_not_run(
             assert take(one, len(sent)) == sent[::-1]
 
 
-def test_a_receiver_that_sleeps_is_woken_by_another_caller(launch: Launch, folder: Path) -> None:
-    switch = launch()
+def test_a_receiver_that_sleeps_is_woken_by_another_caller(launch_inside: Launch, folder: Path) -> None:
+    switch = launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     sent = b"wake-" * 3 + b"\x08\x00"
     with Stopped(switch):
@@ -179,10 +122,10 @@ def test_a_receiver_that_sleeps_is_woken_by_another_caller(launch: Launch, folde
 
 @pytest.mark.parametrize("options", ["", ",cells=8,bytes=2112"])
 def test_ports_agree_frame_by_frame_with_those_of_the_switch(
-    options: str, launch: Launch, folder: Path, rng: random.Random
+    options: str, launch_inside: Launch, folder: Path, rng: random.Random
 ) -> None:
-    launch(options=options)
-    launch("alone-", options=options, in_callers=False)
+    launch_inside(options=options)
+    launch_inside("alone-", options=options, in_callers=False)
     # Port 4 has a peer that knows nothing of it, port 3 has none.
     mixed = {port: inside(folder / str(port)) for port in (1, 2)} | {4: Port.attach(folder / "4", timeout=PATIENCE)}
     alone = {port: inside(folder / f"alone-{port}") for port in (1, 2)}
@@ -208,10 +151,10 @@ def test_ports_agree_frame_by_frame_with_those_of_the_switch(
 
 
 def test_long_bursts_come_once_and_in_order_while_another_runs_frames(
-    launch: Launch, folder: Path, rng: random.Random
+    launch_inside: Launch, folder: Path, rng: random.Random
 ) -> None:
     """Who finds another one at it queues on, up to 256 KiB: shorter bursts and longer ones, of 32 KiB and more."""
-    launch(options=",cells=512,bytes=2112")
+    launch_inside(options=",cells=512,bytes=2112")
     one, two = inside(folder / "1"), inside(folder / "2")
     with another(folder / "3"):
         for _ in range(100):
@@ -221,9 +164,9 @@ def test_long_bursts_come_once_and_in_order_while_another_runs_frames(
     assert two.receive(0.0) == []
 
 
-def test_thousands_of_short_frames_are_taken_at_once(launch: Launch, folder: Path, rng: random.Random) -> None:
+def test_thousands_of_short_frames_are_taken_at_once(launch_inside: Launch, folder: Path, rng: random.Random) -> None:
     """Each takes a line of the peer's memory, however short it is."""
-    launch(options=",cells=8192,bytes=128")
+    launch_inside(options=",cells=8192,bytes=128")
     one, two = inside(folder / "1"), inside(folder / "2")
     for _ in range(4):
         sent = [rng.randbytes(12) + b"\x08\x00" + rng.randbytes(rng.randrange(1, 4)) for _ in range(8000)]
@@ -232,10 +175,10 @@ def test_thousands_of_short_frames_are_taken_at_once(launch: Launch, folder: Pat
 
 
 def test_who_does_not_wait_for_another_one_keeps_its_frames(
-    launch: Launch, wires: tuple[Path, Path], folder: Path
+    launch_inside: Launch, wires: tuple[Path, Path], folder: Path
 ) -> None:
     """A sender that is stopped, which has frames for itself alone, may have the program just then, or not."""
-    switch = launch()
+    switch = launch_inside()
     with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
         client.insert(MulticastGroup.of_ports(1, [3]))
     one, two = inside(folder / "1"), inside(folder / "2")
@@ -256,8 +199,8 @@ def test_who_does_not_wait_for_another_one_keeps_its_frames(
     assert two.receive(0.0) == []
 
 
-def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch: Launch, folder: Path) -> None:
-    switch = launch()
+def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch_inside: Launch, folder: Path) -> None:
+    switch = launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     assert crosses(one, two)
     longer_than_any = b"0123456789ab\x08\x00".ljust(9760, b"x")
@@ -270,8 +213,8 @@ def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch: Launch, fo
         assert admin.port(1)["drops"]["frame too long"] == 1
 
 
-def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rng: random.Random) -> None:
-    launch()
+def test_a_port_with_faults_keeps_to_the_switch(launch_inside: Launch, folder: Path, rng: random.Random) -> None:
+    launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     with SwitchAdmin(folder / "admin") as admin:
         assert crosses(one, two)
@@ -286,8 +229,8 @@ def test_a_port_with_faults_keeps_to_the_switch(launch: Launch, folder: Path, rn
         assert take(two, len(sent)) == sent  # and in order
 
 
-def test_a_ring_goes_over_from_a_caller_to_the_switch(launch: Launch, folder: Path) -> None:
-    launch(options=",cells=16,bytes=2112")
+def test_a_ring_goes_over_from_a_caller_to_the_switch(launch_inside: Launch, folder: Path) -> None:
+    launch_inside(options=",cells=16,bytes=2112")
     one, two = inside(folder / "1"), inside(folder / "2")
     with SwitchAdmin(folder / "admin") as admin:
         for turn in range(20):
@@ -300,10 +243,10 @@ def test_a_ring_goes_over_from_a_caller_to_the_switch(launch: Launch, folder: Pa
 
 
 def test_callers_and_the_switch_fill_one_ring(
-    launch: Launch, wires: tuple[Path, Path], folder: Path, rng: random.Random
+    launch_inside: Launch, wires: tuple[Path, Path], folder: Path, rng: random.Random
 ) -> None:
     """Frames to all go to port 2 alone: from ports 1 and 3 by their callers, from port 4 by the switch."""
-    switch = launch()
+    switch = launch_inside()
     with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
         client.insert(MulticastGroup.of_ports(1, [2]))
     receiver = inside(folder / "2")
@@ -315,8 +258,10 @@ def test_callers_and_the_switch_fill_one_ring(
             assert take(receiver, 1) == [sent]
 
 
-def test_a_receiver_that_does_not_read_keeps_nobody_waiting(launch: Launch, folder: Path, rng: random.Random) -> None:
-    launch(options=",cells=16,bytes=2112")
+def test_a_receiver_that_does_not_read_keeps_nobody_waiting(
+    launch_inside: Launch, folder: Path, rng: random.Random
+) -> None:
+    launch_inside(options=",cells=16,bytes=2112")
     one, two = inside(folder / "1"), inside(folder / "2")
     three, four = inside(folder / "3"), inside(folder / "4")
     sent = [b"0123456789ab\x08\x00" + i.to_bytes(4, "big") for i in range(400)]
@@ -332,9 +277,9 @@ def test_a_receiver_that_does_not_read_keeps_nobody_waiting(launch: Launch, fold
 
 
 def test_peers_killed_at_any_moment_leave_a_switch_that_goes_on(
-    launch: Launch, folder: Path, rng: random.Random
+    launch_inside: Launch, folder: Path, rng: random.Random
 ) -> None:
-    launch()
+    launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     for _ in range(8):
         with another(folder / "3"):
@@ -343,12 +288,12 @@ def test_peers_killed_at_any_moment_leave_a_switch_that_goes_on(
         assert crosses(one, two)
 
 
-def test_a_killed_switch_is_noticed_and_the_next_one_attached_to(launch: Launch, folder: Path) -> None:
-    switch = launch()
+def test_a_killed_switch_is_noticed_and_the_next_one_attached_to(launch_inside: Launch, folder: Path) -> None:
+    switch = launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     assert crosses(one, two)
     switch.kill()
-    launch()
+    launch_inside()
     while one.attachments() == 1 or two.attachments() == 1:
         for port in (one, two):
             with contextlib.suppress(RuntimeError):  # the switch is gone
@@ -360,8 +305,10 @@ def test_a_killed_switch_is_noticed_and_the_next_one_attached_to(launch: Launch,
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
-def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(launch: Launch, folder: Path) -> None:
-    launch()
+def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(
+    launch_inside: Launch, folder: Path
+) -> None:
+    launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
     processors = os.sched_getaffinity(0)
     here, there, *_ = sorted(processors)
@@ -380,9 +327,9 @@ def test_who_waits_knows_whether_another_was_last_seen_on_the_same_processor(lau
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
 def test_who_waits_goes_to_the_processor_where_fewest_others_were_seen(
-    launch: Launch, folder: Path, wires: tuple[Path, Path]
+    launch_inside: Launch, folder: Path, wires: tuple[Path, Path]
 ) -> None:
-    switch = launch()
+    switch = launch_inside()
     with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
         client.insert(MulticastGroup.of_ports(1, [1, 2, 3]))
     one, two, three = (inside(folder / str(number)) for number in (1, 2, 3))
@@ -440,8 +387,8 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_another_users_process_gets_rings_of_its_own(launch: Launch, folder: Path) -> None:
-    launch(options=",mode=0666")
+def test_another_users_process_gets_rings_of_its_own(launch_inside: Launch, folder: Path) -> None:
+    launch_inside(options=",mode=0666")
     one = inside(folder / "1")
     peer = subprocess.Popen(
         [sys.executable, "-c", OTHER_USER, str(folder / "2")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -7,6 +7,7 @@
 
 #include "catchment/shm/link.hpp"
 #include "catchment/shm/mapping.hpp"
+#include "catchment/shm/own_frames.hpp"
 #include "catchment/shm/ring.hpp"
 
 namespace catchment::shm {
@@ -18,6 +19,7 @@ class Channel {
         link_(std::move(link)),
         out_(mapping_.outgoing(side)),
         in_(mapping_.incoming(side)),
+        own_(mapping_.geometry()),
         own_waiting_(&mapping_.waiting(side)),
         other_waiting_(&mapping_.waiting(side == Side::peer ? Side::switch_side : Side::peer)) {}
 
@@ -27,6 +29,23 @@ class Channel {
   [[nodiscard]] Producer& out() { return out_; }
   /// Take with next(), and release() when a batch is done.
   [[nodiscard]] Consumer& in() { return in_; }
+  /// Frames that this side has for itself.
+  [[nodiscard]] OwnFrames& own() { return own_; }
+
+  /// Frames that wait now, of the ring and of this side's own; 0 also when the ring is faulty.
+  std::uint32_t available() {
+    const std::uint32_t incoming = in_.available();
+    return in_.fault() ? 0 : incoming + own_.waiting();
+  }
+  /// Passes the next of the available frames, as Consumer::next() does.
+  std::span<std::uint8_t> next() {
+    if (own_.is_due(in_.taken())) {
+      const std::span<std::uint8_t> frame = own_.front();
+      own_.take();
+      return frame;
+    }
+    return in_.has_next() ? in_.next() : std::span<std::uint8_t>{};
+  }
 
   /// Shows what was committed to the other side, and wakes it if it sleeps.
   void publish() {
@@ -40,6 +59,7 @@ class Channel {
   /// Gives the cells of what was taken back, and wakes the other side if it waits for enough of
   /// them.
   void release() {
+    own_.release();
     if (in_.release() && in_.roomy()) {
       wake_if(kForRoom);
     }
@@ -59,8 +79,7 @@ class Channel {
   }
   /// Returns those of `events` that are true now: frames have come, there may be room.
   std::uint32_t ready(std::uint32_t events) {
-    const std::uint32_t frames =
-        (events & kForFrames) != 0 && in_.available() != 0 ? kForFrames : 0U;
+    const std::uint32_t frames = (events & kForFrames) != 0 && available() != 0 ? kForFrames : 0U;
     const std::uint32_t room = (events & kForRoom) != 0 && out_.may_have_room() ? kForRoom : 0U;
     return frames | room;
   }
@@ -82,6 +101,7 @@ class Channel {
   Link link_;
   Producer out_;
   Consumer in_;
+  OwnFrames own_;
   std::uint32_t* own_waiting_;
   std::uint32_t* other_waiting_;
 };

@@ -64,6 +64,12 @@ int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint
 /// what is queued stays so.
 bool flush_if_free(catchment_shm* port);
 
+/// The first of the frames that the peer has sent to itself and has not taken; nothing: there is
+/// none. catchment_shm_peek() passes it in its turn, or take_own() before those that others have
+/// sent earlier: then it stays where it is until the port is asked for the next one.
+std::span<const std::uint8_t> own_frame(catchment_shm* port);
+void take_own(catchment_shm* port);
+
 /// Whether the switch has let the peer in.
 bool inside(const catchment_shm* port);
 /// Takes this thread to a processor that fewer peers of the switch's may need, as far as one that

@@ -148,6 +148,10 @@ class Consumer {
     written_ = written;
     return static_cast<std::uint32_t>(written_ - position_);
   }
+  /// How many have been taken; wraps.
+  [[nodiscard]] std::uint64_t taken() const { return position_; }
+  /// Whether any of the available frames is left.
+  [[nodiscard]] bool has_next() const { return position_ != written_; }
   /// Passes the next of the available frames, which stays in its cell until release(); nothing when
   /// the ring is faulty. The producer may change the bytes meanwhile, if it is broken or hostile:
   /// what is checked must not be read again.
