@@ -39,15 +39,18 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def launch(folder: Path, wires: tuple[Path, Path]) -> Iterator[Launch]:
-    """Starts switches on the sockets `folder`/1 to 4, with `options` after each path."""
+    """Starts switches on the sockets `folder`/1 to 4, with `options` after each path, `extra` ones of their own."""
     started: list[SwitchProcess] = []
 
-    def launch_one(options: str = "", ports: dict[int, str] | None = None) -> SwitchProcess:
+    def launch_one(
+        options: str = "", ports: dict[int, str] | None = None, extra: tuple[str, ...] = ()
+    ) -> SwitchProcess:
         switch = SwitchProcess(
             ports=ports or {port: f"shm:{folder}/{port}{options}" for port in PORTS},
             program=wires[0],
             p4info=wires[1],
             executable=EXECUTABLE,
+            extra=extra,
         )
         started.append(switch)
         return switch

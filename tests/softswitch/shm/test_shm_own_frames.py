@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["shm_switch", "inside_switch"]
 
-# More own frames than fit beside the ring, and rings that take all of them: 64 cells of 8 KiB, and 2 of 2 KiB.
+# Beside the ring are 512 KiB: 53 frames of the longest cells, as many as a ring of two cells has, 248 of 2112 bytes.
 OPTIONS = ("", ",cells=2,bytes=2112", ",cells=512,bytes=2112")
 
 Start = Callable[..., tuple[Any, Any]]
