@@ -31,8 +31,13 @@ class BusyPort final : public Port {
  public:
   std::uint8_t* stage() override { return room_.data(); }
   void commit(std::size_t, std::span<const std::uint8_t>) override {}
+  bool commit_behind(std::size_t, std::span<std::uint8_t>) override {
+    own = after_commit;
+    return answers;
+  }
   bool flush() override {
     flushed += static_cast<int>(mine());
+    own_before_flush = own;
     own = after_flush;
     return answer != Flushed::kFull;
   }
@@ -63,8 +68,11 @@ class BusyPort final : public Port {
   int flushed = 0;  // calls that wait for other processes
   int offered = 0;  // calls that do not
   int discarded = 0;
-  int own = 0;          // frames that the port has for its own engine
-  int after_flush = 0;  // the same once it has been flushed
+  bool answers = false;      // there are some for its own engine once a frame was queued
+  int own = 0;               // frames that the port has for its own engine
+  int own_before_flush = 0;  // the same when it was last flushed
+  int after_commit = 0;      // the same once a frame was queued
+  int after_flush = 0;       // the same once it has been flushed
   std::atomic<bool> ended{false};
 
  private:
@@ -172,6 +180,14 @@ void add_engine_turns(py::module_& module) {
     turned.port().after_flush = frames;
     turned.turn(false, IfTaken::kWait, Flushed::kAll);
     return turned.port().own;
+  });
+  module.def("own_before_a_flush", [](bool answers) {
+    Turned turned;
+    turned.port().after_commit = 3;
+    turned.port().answers = answers;
+    turned.engine().start(std::make_shared<Operation>(Call{}), monotonic_now());
+    turned.turn(false, IfTaken::kWait, Flushed::kAll);
+    return turned.port().own_before_flush;
   });
   module.def("after_a_wait", &after_a_wait, py::call_guard<py::gil_scoped_release>());
   module.def("after_a_change", &after_a_change);

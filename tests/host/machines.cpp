@@ -15,6 +15,7 @@
 #include "consumer_window.hpp"
 #include "endpoint.hpp"
 #include "engine_turns.hpp"
+#include "envelope.hpp"
 #include "frame_check.hpp"
 #include "frame_tag.hpp"
 #include "heartbeat.hpp"
@@ -222,6 +223,20 @@ std::vector<py::bytes> receive_frames(UdpPort& port) {
   return frames;
 }
 
+// The payload of a frame, None where it is not the switch's to this end.
+std::optional<py::bytes> open_envelope(Envelope& envelope, const std::string& frame) {
+  const auto payload =
+      envelope.open({reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size()});
+  if (!payload) return std::nullopt;
+  return py::bytes(reinterpret_cast<const char*>(payload->data()), payload->size());
+}
+
+py::bytes put_into_envelope(const Envelope& envelope, const std::string& payload) {
+  std::string frame(kEnvelopeBytes, '\0');
+  envelope.write(reinterpret_cast<std::uint8_t*>(frame.data()), payload.size());
+  return frame + payload;
+}
+
 py::bytes read_ring(ring::RingLinks& links) {
   std::vector<std::uint8_t> bytes;
   links.read(bytes);
@@ -237,6 +252,12 @@ PYBIND11_MODULE(_machines, module) {
     return frame_tag(tag_key(bytes),
                      {reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size()});
   });
+  py::class_<Envelope>(module, "Envelope")
+      .def(py::init(
+          [](const std::string& local, std::uint16_t local_port, const std::string& peer,
+             std::uint16_t peer_port) { return Envelope({local, local_port}, {peer, peer_port}); }))
+      .def("open", &open_envelope)
+      .def("put", &put_into_envelope);
   py::class_<ring::RingLinks>(module, "RingLinks")
       .def(py::init([](std::uint16_t next, std::uint32_t gen, std::uint32_t rank,
                        std::uint32_t ranks, std::uint32_t slots, std::uint32_t lanes) {

@@ -51,7 +51,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     if (!negotiates(own.scaling) || operation.vectors == 0) {
       operation.agreed = true;
     } else if (operation.rides) {
-      agree(operation, {.scales = {riders}, .guessed = guessed && !riders.marked});
+      agree(operation, {riders}, guessed && !riders.marked);
     } else {
       read_needs(operation, 0, payload);
     }
@@ -59,7 +59,9 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
       complete(operation, now);
     } else if (operation.rides && !operation.missed && has_own_lanes(operation, header, now)) {
       const Layout rest = riding(layout_);
-      put(operation, 0, rest, header, payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
+      const Scale scale = scale_of_vector(operation, 0);
+      put(operation, 0, scale, rest, header,
+          payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
       on_placed(operation, header, now);
     }
     return;
@@ -137,8 +139,8 @@ void Engine::write_needs(const Operation& operation, std::uint32_t part,
                          std::uint8_t* payload) const {
   const auto [first, last, at] = part_of_needs(operation.needs.size(), part, layout_);
   const std::size_t own = operation.needs.size() / layout_.ranks;
-  for (std::size_t lane = first; lane < last; ++lane) {
-    if (lane / own != layout_.rank) continue;
+  const std::size_t from = std::max(first, layout_.rank * own);
+  for (std::size_t lane = from; lane < std::min(last, (layout_.rank + 1) * own); ++lane) {
     write_lane(payload, at + lane - first, operation.needs[lane]);
   }
 }
@@ -151,7 +153,9 @@ void Engine::read_needs(Operation& operation, std::uint32_t part, const std::uin
   if (part != operation.tables) return;
   const auto vectors = static_cast<std::uint32_t>(operation.scales.size());
   const bool block = operation.call.signature.scaling == ScalingMode::kBlock;
-  agree(operation, agreement_of(operation.needs, vectors, layout_, block && operation.on_grid));
+  auto scales = agreed_scales(operation.needs, vectors, layout_, block && operation.on_grid);
+  const bool guessed = operation.trial != 0 && all_guessed(operation.needs, scales, layout_);
+  agree(operation, std::move(scales), guessed);
 }
 
 void Engine::on_table(const Place& at, const std::uint8_t* payload, Nanos) {
@@ -160,26 +164,25 @@ void Engine::on_table(const Place& at, const std::uint8_t* payload, Nanos) {
 }
 
 // Data that have left on a guess count if it is what is agreed; a given one counts if it is enough.
-void Engine::agree(Operation& operation, Agreement agreement) {
+void Engine::agree(Operation& operation, std::vector<Scale> scales, bool guessed) {
   const Signature& signature = operation.call.signature;
   operation.agreed = true;
   if (signature.scaling == ScalingMode::kDelayed) {
-    agreement.guessed =
-        operation.trial != 0 && std::ranges::all_of(agreement.scales, [&](const Scale& scale) {
-          return !scale.marked && scale.exponent <= signature.exponent;
-        });
-    if (agreement.guessed) {
-      std::ranges::fill(agreement.scales, Scale{signature.exponent, false});
+    guessed = operation.trial != 0 && std::ranges::all_of(scales, [&](const Scale& scale) {
+                return !scale.marked && scale.exponent <= signature.exponent;
+              });
+    if (guessed) {
+      std::ranges::fill(scales, Scale{signature.exponent, false});
     } else if (operation.on_grid) {
-      std::ranges::transform(agreement.scales, agreement.scales.begin(), on_grid);
+      std::ranges::transform(scales, scales.begin(), on_grid);
     }
   } else if (operation.trial != 0) {
-    guess_.learn(signature, agreement.scales);
+    guess_.learn(signature, scales);
   }
-  std::ranges::copy(agreement.scales, operation.scales.begin());
+  operation.scales = std::move(scales);
   if (operation.trial == 0) return;
   stats_.exponents_guessed.add();
-  if (agreement.guessed) return;
+  if (guessed) return;
   operation.missed = true;
   stats_.exponents_missed.add();
 }

@@ -150,26 +150,28 @@ class Engine {
   void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
   void on_table(const Place& place, const std::uint8_t* payload, Nanos now);
   void read_needs(Operation& operation, std::uint32_t part, const std::uint8_t* payload);
-  void agree(Operation& operation, Agreement agreement);
+  // `guessed`: by all ranks.
+  void agree(Operation& operation, std::vector<Scale> scales, bool guessed);
   // Puts vector `index` into the result.
   bool has_own_lanes(const Operation& operation, const wire::Header& header, Nanos now);
   void disagree(const wire::Header& header, const std::string& how, Nanos now);
-  void put(Operation& operation, std::uint32_t index, const Layout& layout,
+  void put(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
            const wire::Header& header, const std::uint8_t* payload);
   void complete(Operation& operation, Nanos now);
   void forget(const Operation& operation);
 
   bool transmit(Nanos now);
-  void prepare(Seq seq, const Place& place);
+  void prepare(Seq seq, Place& place);
   void prepare_needs(Operation& operation, Signature& signature, wire::Header& header,
                      std::uint8_t* payload);
   void write_needs(const Operation& operation, std::uint32_t part, std::uint8_t* payload) const;
   void tell_need(const Operation& operation, std::uint32_t index, wire::Header& header) const;
-  void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
+  void prepare_data(Place& place, wire::Header& header, std::uint8_t* payload);
   void prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload);
   void note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header);
   void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
-  void send(Seq seq, bool again, std::uint8_t* room);
+  // Whether this rank has sums for itself now.
+  bool send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(Saying saying, Nanos now);
   // Sends again what may have been lost.
   void repeat(Nanos now);

@@ -153,12 +153,13 @@ Part part_of_result(const Operation& operation, std::uint32_t index, const Layou
 // of them that lie together.
 template <typename Run>
 void for_each_run_of_lanes(const Call& call, Range lanes, Run&& run) {
+  if (lanes.empty()) return;
   const std::uint64_t item = item_bytes(call.signature.type);
-  spread_of_source(call).for_each_run(
-      lanes.first * item, lanes.last * item,
-      [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
-        run(call.source + place, at / item, count / item);
-      });
+  if (!call.spread) return run(call.source + lanes.first * item, lanes.first, lanes.size());
+  call.spread->for_each_run(lanes.first * item, lanes.last * item,
+                            [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
+                              run(call.source + place, at / item, count / item);
+                            });
 }
 
 // Arrays of more bytes do not stay in the caches between one vector's turn and the next look at it.
@@ -192,24 +193,6 @@ Layout riding(const Layout& layout) {
   Layout rest = layout;
   rest.lanes -= static_cast<std::uint32_t>(all_signature_lanes(layout.lanes, layout.ranks));
   return rest;
-}
-
-bool passes_words(const Signature& signature) {
-  return signature.kind == Kind::kBroadcast || signature.kind == Kind::kAllGather ||
-         signature.reduction == Reduction::kMax || sums_words(signature);
-}
-
-bool sums_words(const Signature& signature) {
-  const bool reduces = signature.kind == Kind::kAllReduce || signature.kind == Kind::kReduce ||
-                       signature.kind == Kind::kReduceScatter;
-  return reduces && is_float(signature.type) && signature.scaling == ScalingMode::kNone &&
-         signature.reduction != Reduction::kMax;
-}
-
-bool packs(const Signature& signature) { return signature.packed && !passes_words(signature); }
-
-std::uint32_t elements_in_lane(const Signature& signature) {
-  return packs(signature) ? kHalvesInLane : 1;
 }
 
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {

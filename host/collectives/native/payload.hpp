@@ -5,6 +5,7 @@
 
 #include "numbers.hpp"
 #include "operation.hpp"
+#include "packed_lanes.hpp"
 #include "scale.hpp"
 
 namespace catchment::host {
@@ -19,18 +20,30 @@ struct Layout {
 // What the vector of signatures has room for behind them, as if it were a vector by itself.
 Layout riding(const Layout& layout);
 
-// The elements are words that pass as they are: everything but sums and means that lanes add.
-bool passes_words(const Signature& signature);
-
 // A sum or mean of floats that every rank makes of all ranks' words.
-bool sums_words(const Signature& signature);
+inline bool sums_words(const Signature& signature) {
+  const bool reduces = signature.kind == Kind::kAllReduce || signature.kind == Kind::kReduce ||
+                       signature.kind == Kind::kReduceScatter;
+  return reduces && is_float(signature.type) && signature.scaling == ScalingMode::kNone &&
+         signature.reduction != Reduction::kMax;
+}
+
+// The elements are words that pass as they are: everything but sums and means that lanes add.
+inline bool passes_words(const Signature& signature) {
+  return signature.kind == Kind::kBroadcast || signature.kind == Kind::kAllGather ||
+         signature.reduction == Reduction::kMax || sums_words(signature);
+}
+
+// Whether vectors of such operations have packed lanes.
+inline bool packs(const Signature& signature) {
+  return signature.packed && !passes_words(signature);
+}
 
 // Elements that lie in a lane: two where lanes are packed, and one, or a part of one, of what
 // passes as words.
-std::uint32_t elements_in_lane(const Signature& signature);
-
-// Whether vectors of such operations have packed lanes.
-bool packs(const Signature& signature);
+inline std::uint32_t elements_in_lane(const Signature& signature) {
+  return packs(signature) ? kHalvesInLane : 1;
+}
 
 // Lanes that an operation uses in all its vectors.
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout);

@@ -200,7 +200,7 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   if (at.trial && operation.missed) return;
   const Signature& signature = operation.call.signature;
   const bool words = passes_words(signature);
-  const int exponent = scale_of_vector(operation, at.index).exponent;
+  const int exponent = at.scale.exponent;
   const auto type = words ? kWords : static_cast<std::uint8_t>(signature.type);
   if (header.dtype != type || (!words && is_float(signature.type) && header.exp != exponent)) {
     disagree(header,
@@ -211,7 +211,7 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
     return;
   }
   if (!has_own_lanes(operation, header, now)) return;
-  put(operation, at.index, layout_, header, payload);
+  put(operation, at.index, at.scale, layout_, header, payload);
   ++operation.outcome.vectors;
   const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
   if (wire::has(header.flags, Flag::kEXPV) && negotiates(signature.scaling) &&
@@ -246,10 +246,9 @@ void Engine::disagree(const wire::Header& header, const std::string& how, Nanos 
 
 // Places vector `index`'s sums in the result.  When no scale could hold a rank's elements, no rank
 // knows which of them are not finite, and all elements of the vector are spoilt.
-void Engine::put(Operation& operation, std::uint32_t index, const Layout& layout,
+void Engine::put(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
                  const wire::Header& header, const std::uint8_t* payload) {
   const Signature& signature = operation.call.signature;
-  const Scale scale = scale_of_vector(operation, index);
   const bool beyond = signature.scaling == ScalingMode::kFixed &&
                       wire::has(header.flags, Flag::kSAT) && header.next_exp == kMostExponent;
   // Packed lanes have no room for what marked vectors say of each element.

@@ -39,6 +39,7 @@ struct Place {
   std::uint32_t index = 0;
   std::uint64_t covers = 0;  // kAgenda: operations whose priorities are in the hash
   bool trial = false;        // kData: sent on a guess; the sum counts if it was right
+  Scale scale = {};          // kData: that it was sent with
 };
 
 // What a rank says in an agenda.

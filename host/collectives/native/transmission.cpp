@@ -46,16 +46,16 @@ bool Engine::transmit(Nanos now) {
       if (!place) break;
       window_.queue(1);
       transmission = window_.take();
-      prepare(transmission->seq, *place);
-      places_[place_of(transmission->seq)] = std::move(*place);
+      Place& sent = places_[place_of(transmission->seq)] = *place;
+      prepare(transmission->seq, sent);
       timer_.on_sent(transmission->seq, now);
     } else {
       stats_.retransmissions.add();
     }
     losses_.on_sent(transmission->seq, transmission->again);
-    send(transmission->seq, transmission->again, room);
+    const bool answered = send(transmission->seq, transmission->again, room);
     ++staged;
-    receive_own(now);
+    if (answered) receive_own(now);
   }
   if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
   const bool called = roll_call_.due(now) && send_heartbeat(Saying::kPlace, now);
@@ -106,7 +106,7 @@ void Engine::probe(Nanos now) {
   silence_.on_asked(now);
 }
 
-void Engine::prepare(Seq seq, const Place& place) {
+void Engine::prepare(Seq seq, Place& place) {
   std::uint8_t* const payload = payload_of(seq).data();
   wire::Header& header = headers_[place_of(seq)];
   header = frame_header(PacketType::kPA, config_.stream.gen, config_.place, seq);
@@ -148,14 +148,14 @@ void Engine::prepare(Seq seq, const Place& place) {
   }
 }
 
-void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload) {
+void Engine::prepare_data(Place& place, wire::Header& header, std::uint8_t* payload) {
   Operation& operation = *place.operation;
   const Signature& signature = operation.call.signature;
   const bool words = passes_words(signature);
-  const Scale scale = scale_of_vector(operation, place.index);
+  place.scale = scale_of_vector(operation, place.index);
   if (!words) {
     header.dtype = static_cast<std::uint8_t>(signature.type);
-    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? scale.exponent : 0);
+    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? place.scale.exponent : 0);
   }
   if (place.index + 1 == operation.vectors) set(header, Flag::kLAST);
   if (packs(signature)) set(header, Flag::kPACKED);
@@ -165,7 +165,8 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
              operation.vectors - place.index > config_.stream.slots) {
     tell_need(operation, place.index + config_.stream.slots, header);
   }
-  note_cut(operation, fill(operation, place.index, scale, layout_, payload), place.trial, header);
+  const Cut cut = fill(operation, place.index, place.scale, layout_, payload);
+  note_cut(operation, cut, place.trial, header);
 }
 
 // What is cut on a guess is nothing that counts.
@@ -182,15 +183,15 @@ void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint6
   stats_.nonfinite.add(nonfinite);
 }
 
-void Engine::send(Seq seq, bool again, std::uint8_t* room) {
+bool Engine::send(Seq seq, bool again, std::uint8_t* room) {
   wire::Header header = headers_[place_of(seq)];
   header.gen = config_.stream.gen;  // which may have been another when the vector was made
   set_window(header, consumer_.ack(), consumer_.credit());
   if (again) set(header, Flag::kRETX);
   wire::encode(header, room);
-  port_->commit_behind(wire::kHeaderBytes, payload_of(seq));
   stats_.frames_sent.add();
   stats_.bytes_sent.add(frame_bytes_);
+  return port_->commit_behind(wire::kHeaderBytes, payload_of(seq));
 }
 
 void Engine::leave(Nanos now) {

@@ -13,6 +13,27 @@ constexpr std::uint32_t lanes_of_rank(std::uint32_t vectors) {
   return (vectors + kInLane - 1) / kInLane;
 }
 
+// What a rank says of a vector.
+struct Said {
+  std::int8_t exponent;
+  std::int8_t guess;  // or kMark
+};
+
+template <typename See>
+void for_each_said(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
+                   const Layout& layout, See see) {
+  const auto one = [](std::uint32_t word) {
+    return Said{static_cast<std::int8_t>(word >> 8), static_cast<std::int8_t>(word)};
+  };
+  auto lane = lanes.begin();
+  for (std::uint32_t rank = 0; rank < layout.ranks; ++rank) {
+    for (std::uint32_t vector = 0; vector < vectors; vector += kInLane, ++lane) {
+      see(vector, one(*lane >> 16));
+      if (vector + 1 < vectors) see(vector + 1, one(*lane));
+    }
+  }
+}
+
 std::uint32_t encode(const Need& need) {
   const std::int8_t second = need.scale.marked ? kMark : need.guess;
   return static_cast<std::uint32_t>(static_cast<std::uint8_t>(need.scale.exponent)) << 8 |
@@ -44,28 +65,27 @@ std::uint32_t encode(std::span<const Need> needs, std::uint32_t lane) {
   return encode(needs[first]) << 16 | second;
 }
 
-Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
-                       const Layout& layout, bool grid) {
-  Agreement agreement{.scales = std::vector<Scale>(vectors)};
-  const std::uint32_t width = lanes_of_rank(vectors);
-  const auto said = [&](std::uint32_t rank, std::uint32_t vector) {
-    const std::uint32_t lane = lanes[rank * width + vector / kInLane];
-    return vector % kInLane == 0 ? lane >> 16 : lane & 0xffffU;
-  };
-  for (std::uint32_t vector = 0; vector < vectors; ++vector) {
-    Scale& scale = agreement.scales[vector];
-    for (std::uint32_t rank = 0; rank < layout.ranks; ++rank) {
-      const auto exponent = static_cast<std::int8_t>(said(rank, vector) >> 8);
-      scale.exponent = std::max(scale.exponent, exponent);
-      scale.marked |= static_cast<std::int8_t>(said(rank, vector) & 0xffU) == kMark;
-    }
-    if (grid) scale = on_grid(scale);
-    for (std::uint32_t rank = 0; rank < layout.ranks && agreement.guessed; ++rank) {
-      const auto guess = static_cast<std::int8_t>(said(rank, vector) & 0xffU);
-      agreement.guessed = !scale.marked && guess == scale.exponent;
-    }
-  }
-  return agreement;
+std::vector<Scale> agreed_scales(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
+                                 const Layout& layout, bool grid) {
+  std::vector<Scale> scales(vectors);
+  for_each_said(lanes, vectors, layout, [&](std::uint32_t vector, Said said) {
+    Scale& scale = scales[vector];
+    scale.exponent = std::max(scale.exponent, said.exponent);
+    scale.marked |= said.guess == kMark;
+  });
+  if (grid) std::ranges::transform(scales, scales.begin(), on_grid);
+  return scales;
+}
+
+bool all_guessed(std::span<const std::uint32_t> lanes, std::span<const Scale> scales,
+                 const Layout& layout) {
+  bool all = true;
+  const auto vectors = static_cast<std::uint32_t>(scales.size());
+  for_each_said(lanes, vectors, layout, [&](std::uint32_t vector, Said said) {
+    const Scale scale = scales[vector];
+    all = all && !scale.marked && said.guess == scale.exponent;
+  });
+  return all;
 }
 
 }  // namespace catchment::host

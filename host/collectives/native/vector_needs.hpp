@@ -37,13 +37,12 @@ NeedsPart part_of_needs(std::size_t lanes, std::uint32_t part, const Layout& lay
 // Returns lane `lane` of this rank's needs.
 std::uint32_t encode(std::span<const Need> needs, std::uint32_t lane);
 
-struct Agreement {
-  std::vector<Scale> scales;
-  bool guessed = true;  // all ranks have guessed them
-};
-// Reads the agreement out of all ranks' lanes, `lanes_of_needs` of them; `grid`: the scales are on
-// the grid.
-Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
-                       const Layout& layout, bool grid);
+// The scales of `vectors` vectors that all ranks' lanes, `lanes_of_needs` of them, agree on;
+// `grid`: scales on the grid.
+std::vector<Scale> agreed_scales(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
+                                 const Layout& layout, bool grid);
+// Whether all ranks have guessed these scales, of their lanes.
+bool all_guessed(std::span<const std::uint32_t> lanes, std::span<const Scale> scales,
+                 const Layout& layout);
 
 }  // namespace catchment::host

@@ -12,6 +12,7 @@
 namespace catchment::host {
 
 inline constexpr std::size_t kEnvelopeBytes = wire::kHeaderOffset;
+inline constexpr std::size_t kAddressBytes = 12;  // of Ethernet, before all else
 
 class Envelope {
  public:
@@ -24,8 +25,13 @@ class Envelope {
   std::optional<std::span<const std::uint8_t>> open(std::span<const std::uint8_t> frame);
 
  private:
+  // What is looked at of a frame: all behind its addresses.
+  using Looked = std::array<std::uint8_t, kEnvelopeBytes - kAddressBytes>;
+  bool is_ours(const Looked& looked) const;
+
   std::array<std::uint8_t, kEnvelopeBytes> template_{};
-  std::uint64_t sum_ = 0;  // of the template's IPv4 header
+  std::uint64_t sum_ = 0;       // of the template's IPv4 header
+  std::optional<Looked> seen_;  // of the last frame that was ours: most are like it
 };
 
 }  // namespace catchment::host

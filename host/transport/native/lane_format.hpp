@@ -21,19 +21,19 @@ class LaneFormat {
   Cut quantize(wire::DataType type, const std::uint8_t* source, std::size_t count, int exponent,
                std::uint8_t* payload) const {
     return packed_ ? quantize_packed(type, source, count, exponent, range_, payload)
-                   : host::quantize(type, source, count, exponent, range_.headroom, payload);
+                   : host::quantize(type, source, count, exponent, range_.headroom(), payload);
   }
 
   // Returns the largest magnitude of a sum.
   std::uint32_t dequantize(const std::uint8_t* payload, std::size_t count, int exponent,
                            wire::DataType type, std::uint8_t* target) const {
     return packed_ ? dequantize_packed(payload, count, exponent, range_, type, target)
-                   : host::dequantize(payload, count, exponent, range_.headroom, type, target);
+                   : host::dequantize(payload, count, exponent, range_.headroom(), type, target);
   }
 
   // What a sum of floats with this magnitude stands for.
   double value(std::uint32_t magnitude, int exponent) const {
-    return std::ldexp(magnitude, exponent + range_.headroom - (packed_ ? kHalfBits : kLaneBits));
+    return std::ldexp(magnitude, exponent + range_.headroom() - (packed_ ? kHalfBits : kLaneBits));
   }
 
  private:

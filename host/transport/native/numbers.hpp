@@ -2,6 +2,7 @@
 // definition is sim/golden/formats.py.  Lanes are big-endian, as they lie in a frame.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,12 +29,9 @@ constexpr bool is_float(wire::DataType type) {
          type == wire::DataType::kBF16;
 }
 
-// h = ceil(log2 workers): bits that the sum of all workers may need above one worker's.
-constexpr int headroom(std::uint32_t workers) {
-  int bits = 0;
-  while ((1U << bits) < workers) ++bits;
-  return bits;
-}
+// h = ceil(log2 workers): bits that the sum of all workers, one or more, may need above one
+// worker's.
+constexpr int headroom(std::uint32_t workers) { return std::bit_width(workers - 1); }
 
 struct Cut {
   std::uint32_t saturated = 0;  // values outside the range, the non-finite included

@@ -67,10 +67,10 @@ CATCHMENT_INLINE std::uint32_t to_type(const std::uint8_t* __restrict halves, st
 CATCHMENT_FOR_EACH_PROCESSOR
 Cut quantize_packed(DataType type, const std::uint8_t* source, std::size_t count, int exponent,
                     HalfRange range, std::uint8_t* halves) {
-  const int bits = kHalfBits - range.headroom;
+  const int bits = kHalfBits - range.headroom();
   const int power = bits - exponent;
   // The largest number that rounds to 2^bits, which is even.
-  const Bounds bounds{.end = power_of_two(bits) + 0.5F, .limit = range.limit};
+  const Bounds bounds{.end = power_of_two(bits) + 0.5F, .limit = range.limit()};
   switch (type) {
     case DataType::kFP32:
       return quantize_floats<Fp32, Half>(source, count, power, bounds, halves);
@@ -88,7 +88,7 @@ Cut quantize_packed(DataType type, const std::uint8_t* source, std::size_t count
 CATCHMENT_FOR_EACH_PROCESSOR
 std::uint32_t dequantize_packed(const std::uint8_t* halves, std::size_t count, int exponent,
                                 HalfRange range, DataType type, std::uint8_t* target) {
-  const float scale = std::ldexp(1.0F, exponent + range.headroom - kHalfBits);
+  const float scale = std::ldexp(1.0F, exponent + range.headroom() - kHalfBits);
   switch (type) {
     case DataType::kFP32:
       return to_type<Fp32>(halves, count, scale, target);

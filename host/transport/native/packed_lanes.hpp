@@ -16,18 +16,22 @@ inline constexpr std::uint32_t kHalvesInLane = 2;
 inline constexpr int kHalfBits = 15;  // of a half beside its sign
 
 // What the numbers of a job with so many workers have in common.
-struct HalfRange {
-  int headroom;
-  std::int32_t limit;  // the largest magnitude of one worker's half
-
+class HalfRange {
+ public:
   explicit constexpr HalfRange(std::uint32_t workers)
-      : headroom(host::headroom(workers)), limit(least(1 << (kHalfBits - headroom), workers)) {}
+      : workers_(static_cast<std::int32_t>(workers)), headroom_(host::headroom(workers)) {}
 
- private:
-  static constexpr std::int32_t least(std::int32_t power, std::uint32_t workers) {
-    const std::int32_t share = ((1 << kHalfBits) - 1) / static_cast<std::int32_t>(workers);
+  constexpr int headroom() const { return headroom_; }
+  // The largest magnitude of one worker's half.
+  constexpr std::int32_t limit() const {
+    const std::int32_t power = 1 << (kHalfBits - headroom_);
+    const std::int32_t share = ((1 << kHalfBits) - 1) / workers_;
     return power < share ? power : share;
   }
+
+ private:
+  std::int32_t workers_;
+  int headroom_;
 };
 
 // Converts `count` floats at `source` to halves: q = round_half_even(x * 2^(15-h-E)), cut to

@@ -27,9 +27,10 @@ class Port {
   virtual void commit(std::size_t bytes, std::span<const std::uint8_t> rest) = 0;
   void commit(std::size_t bytes) { commit(bytes, {}); }
   // The same for a `rest` that stays as it is until it has been flushed, behind kFront bytes that
-  // the port may write to: some ports copy nothing then.
-  virtual void commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
+  // the port may write to: some ports copy nothing then. Whether receive_own() has something.
+  virtual bool commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
     commit(bytes, rest);
+    return false;
   }
   static constexpr std::size_t kFront = 64;
   // Sends what is queued; false when the port is full: wait until it is writable.

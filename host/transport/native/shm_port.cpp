@@ -32,11 +32,13 @@ void ShmShare::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
       static_cast<std::uint32_t>(rest.size())));
 }
 
-void ShmShare::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
+bool ShmShare::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
   const std::size_t head = kEnvelopeBytes + bytes;
-  if (head != kFront) return commit(bytes, rest);
+  if (head != kFront) return Port::commit_behind(bytes, rest);
   envelope_.write(staged_, bytes + rest.size());
-  attachment_->note(shm::commit_behind(attachment_->port(), kFront, rest));
+  const int status = shm::commit_behind(attachment_->port(), kFront, rest);
+  attachment_->note(status);
+  return status > 0;
 }
 
 bool ShmShare::flush() {

@@ -155,6 +155,23 @@ class InsidePort {
     }
     return done;
   }
+  /// The same for frames of more than kFront bytes, where they lie until they are queued again;
+  /// whether the peer has some for itself behind each of them.
+  std::vector<bool> queue_behind(const std::vector<std::string>& frames) {
+    behind_ = frames;
+    std::vector<bool> own;
+    for (std::string& frame : behind_) {
+      auto* const room = static_cast<char*>(catchment_shm_reserve(port_.get()));
+      if (room == nullptr) {
+        break;
+      }
+      const std::span bytes(reinterpret_cast<std::uint8_t*>(frame.data()), frame.size());
+      std::copy_n(frame.data(), kFront, room);
+      std::fill_n(frame.data(), kFront, '\0');
+      own.push_back(checked(shm::commit_behind(port_.get(), kFront, bytes.subspan(kFront))) > 0);
+    }
+    return own;
+  }
   bool flush_if_free() { return shm::flush_if_free(port_.get()); }
   /// The frames that are there, or the first that come within so many seconds.
   py::list receive(double timeout) {
@@ -225,6 +242,9 @@ class InsidePort {
     return status;
   }
 
+  static constexpr std::size_t kFront = 64;  // whole lines
+
+  std::vector<std::string> behind_;
   CallerPort* caller_ = nullptr;  // as long as it is inside
   shm::OwnPort port_;
 };
@@ -238,6 +258,7 @@ void bind_callers(py::module_& module) {
       .def("queue", &InsidePort::queue)
       .def("flush_if_free", &InsidePort::flush_if_free)
       .def("receive", &InsidePort::receive)
+      .def("queue_behind", &InsidePort::queue_behind)
       .def("receive_own", &InsidePort::receive_own)
       .def("waits", &InsidePort::waits)
       .def("look_on", &InsidePort::look_on)

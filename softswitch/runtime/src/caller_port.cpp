@@ -172,6 +172,12 @@ CallerPort::Way* CallerPort::way_to(std::uint32_t port) {
   if (port >= rt::kPorts) {
     return nullptr;
   }
+  Way* const known = ways_[port].get();
+  // Nobody changes what the ports have for rings while this one has the lock.
+  return known != nullptr && known->touched ? known : begin_way_to(port);
+}
+
+CallerPort::Way* CallerPort::begin_way_to(std::uint32_t port) {
   const SharedRing& ring = state_.rings[port];
   if (ring.rings == nullptr || ring.through_switch) {
     return nullptr;
@@ -188,10 +194,9 @@ CallerPort::Way* CallerPort::way_to(std::uint32_t port) {
       return nullptr;
     }
   }
-  if (!std::exchange(way->touched, true)) {
-    way->producer.go_on();
-    touched_.push_back(port);
-  }
+  way->touched = true;
+  way->producer.go_on();
+  touched_.push_back(port);
   return way.get();
 }
 

@@ -55,6 +55,8 @@ class CallerPort final : public shm::Insider, private Exit {
   /// The way to a port, ready for the next frame; nullptr: it has no ring, or one that cannot be
   /// used.
   Way* way_to(std::uint32_t port);
+  /// The same for the first frame of a batch.
+  Way* begin_way_to(std::uint32_t port);
   /// Says that this process is on a processor.
   void show_processor(int number);
   /// How many of those whom frames go to were last seen on a processor.

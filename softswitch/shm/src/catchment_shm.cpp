@@ -97,7 +97,10 @@ OwnPort attach_later(const std::string& path, Enter enter) {
 }
 
 int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest) {
-  return guarded(port, [&](auto& peer) { return peer.commit(length, rest, rest.data() - length); });
+  return guarded(port, [&](auto& peer) {
+    const int status = peer.commit(length, rest, rest.data() - length);
+    return status == CATCHMENT_SHM_OK && peer.has_own_frames() ? 1 : status;
+  });
 }
 
 bool flush_if_free(catchment_shm* port) { return !port->peer.ours() || port->peer.flush_if_free(); }

@@ -43,10 +43,7 @@ Peer::Peer(const std::string& path, int timeout_ms, Enter enter) : Peer(path, st
   }
 }
 
-bool Peer::attached() {
-  if (channel_) {
-    return true;
-  }
+bool Peer::attach() {
   std::optional<Attached> made = connector_.step();
   if (!made) {
     error_ = connector_.why();
@@ -109,10 +106,6 @@ bool Peer::settle() {
   return true;
 }
 
-bool Peer::has_room() {
-  return inside_ ? inside_->has_room(*channel_) : channel_->out().has_room();
-}
-
 void Peer::put(const Pieces& frame) {
   if (inside_) {
     inside_->put(frame, *channel_);
@@ -139,11 +132,9 @@ int Peer::faulty() {
   return CATCHMENT_SHM_CORRUPT;
 }
 
-bool Peer::ours() {
-  if (fork_guard_.in_child()) {
-    error_ = path_ + ": the port was attached before fork(): attach in the child";
-  }
-  return !fork_guard_.in_child();
+bool Peer::refuse_child() {
+  error_ = path_ + ": the port was attached before fork(): attach in the child";
+  return false;
 }
 
 int Peer::refuse(const std::string& why) {

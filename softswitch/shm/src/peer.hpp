@@ -37,6 +37,7 @@ class Peer {
   /// Does what shm::own_frame() says; take_own() what shm::take_own() does.
   std::span<const std::uint8_t> own_frame();
   void take_own();
+  [[nodiscard]] bool has_own_frames() const { return channel_ && channel_->own().waiting() != 0; }
   int flush();
   bool flush_if_free();
   int wait(int events, std::int64_t timeout_us);
@@ -45,7 +46,7 @@ class Peer {
   int check();
 
   /// Whether this process may use the port; says why not.
-  bool ours();
+  bool ours() { return !fork_guard_.in_child() || refuse_child(); }
   [[nodiscard]] int descriptor() const { return connector_.descriptor(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] catchment_shm_info info() const;
@@ -61,8 +62,10 @@ class Peer {
   };
 
   /// Takes the next step towards being attached, if it is due. Whether we are.
-  bool attached();
-  bool has_room();
+  bool attached() { return channel_ || attach(); }
+  bool attach();
+  bool refuse_child();
+  bool has_room() { return inside_ ? inside_->has_room(*channel_) : channel_->out().has_room(); }
   void put(const Pieces& frame);
   void publish();
   /// Lets go of the switch, and tries again later.

@@ -42,6 +42,12 @@ def test_a_turn_takes_what_its_rank_has_sent_to_itself() -> None:
     assert _machines.own_after_a_turn(5) == 0
 
 
+@pytest.mark.parametrize("answers", [False, True])
+def test_a_rank_takes_what_it_has_sent_to_itself_before_it_queues_more(answers: bool) -> None:
+    """Ports say whether there is something."""
+    assert _machines.own_before_a_flush(answers) == (0 if answers else 3)
+
+
 @pytest.mark.parametrize("batches", [1, 3])
 def test_a_caller_that_has_what_it_waits_for_leaves_nothing_queued(batches: int) -> None:
     """Nobody may take a turn for a long time afterwards: the caller computes."""

@@ -108,6 +108,23 @@ def test_a_peer_that_has_sent_something_to_itself_does_not_wait(start: Start) ->
     assert not one.waits(0.0)
 
 
+def test_a_peer_knows_of_its_own_frames_once_they_have_run(start: Start) -> None:
+    """Some 32 KiB of what it queues run at once."""
+    one, two = start()
+    for _ in range(3):
+        sent = [to_all(number, 1500) for number in range(40)]
+        known = one.queue_behind(sent)
+        ran = known.index(True) + 1
+        assert 32 * 1024 // 1600 <= ran <= 32 * 1024 // 1500 + 1
+        assert known == [number + 1 >= ran for number in range(40)]
+        assert one.receive_own(40) == sent[:ran]
+        assert one.flush_if_free()
+        assert one.receive_own(40) == sent[ran:]
+        assert not any(one.queue_behind([to_other(number, 1500) for number in range(25)]))
+        assert one.flush_if_free()
+        assert len(take(two, 65)) == 65
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_frames_stay_while_their_peer_sends_to_itself(start: Start, early: bool) -> None:
     """Also while it takes some of those early."""

@@ -31,6 +31,7 @@ class Channel {
   [[nodiscard]] Consumer& in() { return in_; }
   /// Frames that this side has for itself.
   [[nodiscard]] OwnFrames& own() { return own_; }
+  [[nodiscard]] const OwnFrames& own() const { return own_; }
 
   /// Frames that wait now, of the ring and of this side's own; 0 also when the ring is faulty.
   std::uint32_t available() {

@@ -57,7 +57,7 @@ OwnPort attach_later(const std::string& path, Enter enter);
 
 /// Commits as catchment_shm_commit_with() does, for a peer that leaves `rest` as it is until the
 /// next flush, and has `length` bytes in front of it that may be written: one that was let in
-/// copies nothing.
+/// copies nothing. 1 in place of CATCHMENT_SHM_OK: there is an own_frame().
 int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest);
 
 /// Flushes as catchment_shm_flush() does, unless another peer is running frames: then false, and
