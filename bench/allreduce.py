@@ -7,7 +7,8 @@ MPI's `MPI.Allreduce` (left out, and said, where it is not installed) and the le
 bandwidth (memory_bound.py).  Ours and gloo's are `dist.all_reduce` of the same tensors in the same loop, and only the
 backend's name differs; `--api communicator` drives ours without torch.distributed, as MPI is.  Block scaling, the
 default.  The time of an operation is the median over all operations of all ranks in the turn whose ratio is the median
-of all turns'; the algorithm's bandwidth is the array's bytes by that time.  A point takes `--seconds`, or three turns
+of all turns'; the algorithm's bandwidth is the array's bytes by that time.  All have passed two windows' vectors before
+anything is measured: the first ones touch memory that nobody has touched.  A point takes `--seconds`, or three turns
 where those are longer: a whole run is a matter of ten minutes, of twenty-five at most.
 """
 
@@ -91,6 +92,8 @@ def measure(
     """All of them, in turns."""
     points = []
     ranks = ours.count
+    for seconds_of in (ours.seconds, *(time_of for peer, time_of in peers.items() if peer != BOUND)):
+        seconds_of(KIB, 2 * SLOTS)
     for size in sizes:
         rounds = max(1, min(40, 16 * MIB // size))
         # What memory could do says nothing about an operation that is over before it matters.
