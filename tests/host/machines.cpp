@@ -27,6 +27,7 @@
 #include "ring/ring_links.hpp"
 #include "roll_call.hpp"
 #include "sender_window.hpp"
+#include "shm_attachment.hpp"
 #include "silence_timer.hpp"
 #include "slot_ring.hpp"
 #include "udp_port.hpp"
@@ -258,6 +259,9 @@ PYBIND11_MODULE(_machines, module) {
              std::uint16_t peer_port) { return Envelope({local, local_port}, {peer, peer_port}); }))
       .def("open", &open_envelope)
       .def("put", &put_into_envelope);
+  // What an attachment that waits for no switch says of itself before it was ever used.
+  module.def("first_error",
+             [](const std::string& path) { return ShmAttachment(path).last_error(); });
   py::class_<ring::RingLinks>(module, "RingLinks")
       .def(py::init([](std::uint16_t next, std::uint32_t gen, std::uint32_t rank,
                        std::uint32_t ranks, std::uint32_t slots, std::uint32_t lanes) {
