@@ -152,9 +152,9 @@ class Engine {
   void read_needs(Operation& operation, std::uint32_t part, const std::uint8_t* payload);
   // `guessed`: by all ranks.
   void agree(Operation& operation, std::vector<Scale> scales, bool guessed);
-  // Puts vector `index` into the result.
   bool has_own_lanes(const Operation& operation, const wire::Header& header, Nanos now);
   void disagree(const wire::Header& header, const std::string& how, Nanos now);
+  // Puts vector `index` into the result.
   void put(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
            const wire::Header& header, const std::uint8_t* payload);
   void complete(Operation& operation, Nanos now);

@@ -177,14 +177,10 @@ constexpr std::uint64_t kBeyondCaches = std::uint64_t{4} << 20;
 }
 
 Scale scale_of_lanes(const Call& call, Range lanes) {
-  const wire::DataType type = call.signature.type;
-  if (!call.spread) {
-    return scale_of(type, call.source + lanes.first * item_bytes(type), lanes.size());
-  }
   Scale scale;
   for_each_run_of_lanes(call, lanes,
                         [&](const std::uint8_t* from, std::uint64_t, std::uint64_t count) {
-                          const Scale run = scale_of(type, from, count);
+                          const Scale run = scale_of(call.signature.type, from, count);
                           scale.exponent = std::max(scale.exponent, run.exponent);
                           scale.marked = scale.marked || run.marked;
                         });

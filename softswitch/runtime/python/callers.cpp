@@ -242,7 +242,7 @@ class InsidePort {
     return status;
   }
 
-  static constexpr std::size_t kFront = 64;  // whole lines
+  static constexpr std::size_t kFront = shm::kLine;
 
   std::vector<std::string> behind_;
   CallerPort* caller_ = nullptr;  // as long as it is inside
