@@ -119,8 +119,9 @@ module tag_reader
       at_reg        <= near(rest);
       first_1_reg   <= first;
       last_1_reg    <= s_axis_tlast;
-      // of a tag alone there is nothing to keep
-      write_1_reg   <= first || !right || payload_kept[0];
+      // Of a tag alone there is nothing to keep.  Where a tag began in the beat before, that one was cut there and stays the
+      // last, whatever follows it in a frame that is forged.
+      write_1_reg   <= first || payload_kept[0] || (!right && !(keyed_reg && at_reg[7]));
       data_1_reg    <= !opens ? s_axis_tdata : first ? changed : s_axis_tdata & bits_of(payload_kept);
       keep_1_reg    <= right && !first ? payload_kept : s_axis_tkeep;
       right_1_reg   <= right;

@@ -195,6 +195,15 @@ def attacked(rng: random.Random, frame: bytes) -> bytes:
     return bytes(data)
 
 
+def that_go_on(rng: random.Random, key: bytes) -> list[Sent]:
+    """Frames that are right up to the ends of their tags, anywhere in a beat, and go on for some bytes or beats."""
+    sent = []
+    for size in SIZES:
+        right = tags.signed_frame(some_frame(rng, GEN_RX, size), key)
+        sent += [Sent(right + rng.randbytes(more)) for more in (1, rng.randint(2, BEAT), rng.randint(BEAT, 3 * BEAT))]
+    return sent
+
+
 def with_wrong_tags(rng: random.Random, frame: bytes) -> list[Sent]:
     """A tagged frame eight times, with a bit of another byte of its tag changed each time."""
     changed = []
@@ -255,6 +264,15 @@ async def arriving_with_parameters_of_many_lengths(dut: Any) -> None:
     sent = [Sent(tags.signed_frame(some_frame(rng, GEN_RX, size), keys[GEN_RX])) for size in SIZES]
     got, lost = await through(dut, rng, sent, (0.3, 0.0))
     assert lost == 0 and compare(sent, got, keys) == {"opened": len(SIZES)}
+
+
+@cocotb.test(skip=TOP != "tag_reader")
+async def arriving_with_more_behind_the_tag(dut: Any) -> None:
+    """A forged frame is a frame as well: whole beats, and one last."""
+    rng, keys = await begin(dut)
+    sent = that_go_on(rng, keys[GEN_RX])
+    got, lost = await through(dut, rng, sent, (0.7, 0.0))
+    assert lost == 0 and compare(sent, got, keys) == {"forged": len(sent)}
 
 
 @cocotb.test(skip=TOP != "tag_reader")

@@ -7,7 +7,7 @@ from cocotb_run import run_cocotb
 
 pytestmark = pytest.mark.sampled(4)
 
-TESTS = 6
+TESTS = 7
 """Number of the bench's tests; those of the other module are skipped."""
 
 
