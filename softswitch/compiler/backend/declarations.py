@@ -112,6 +112,8 @@ class Declarations:
                     self.out.line(f"{align}bits<{run.width}> {run.array}[{run.length}]{{}};")
                     if in_frame := self._types.in_frame(t, run.array):
                         self.out.line(f"const std::uint8_t* {in_frame}{{}};")
+                    if in_cells := self._types.in_cells(t, run.array):
+                        self.out.line(f"const std::uint8_t* {in_cells}{{}};")
             size = f"kBytes + {varbit.path}.width / 8" if varbit else "kBytes"
             self.out.line(f"[[nodiscard]] std::uint32_t size() const {{ return {size}; }}")
             unused = "" if fields else "[[maybe_unused]] "
@@ -194,6 +196,9 @@ class Declarations:
         in_frame = self._types.in_frame(header, run.array)
         if in_frame and store:
             self.out.line(f"if ({in_frame} != nullptr) std::memcpy({base}, {in_frame}, sizeof {run.array});")
+            if in_cells := self._types.in_cells(header, run.array):
+                cells = f"store_cells<bits<{run.width}>, {run.length}>({base}, {in_cells}, streams)"
+                self.out.line(f"else if ({in_cells} != nullptr) {cells};")
             self.out.line(f"else store_run({base}, {run.array}, streams);")
             return
         if in_frame:

@@ -1,4 +1,4 @@
-"""Long runs of headers that stay in the frame, as they came, until a loop takes them out (reroll.py).
+"""Long runs of headers that stay in the frame, as they came, until a loop takes them out (loop_writer.py).
 
     packet.extract(hdr.lanes);  ...  lane0.apply(hdr.lanes.d0, slot); lane1.apply(hdr.lanes.d1, slot); ...
 
@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend import reroll
+from catchment.softswitch.compiler.backend.cell_runs import RunLoop, stay_in_cells
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, children
 from catchment.softswitch.compiler.backend.layout import LONG_RUN, Run, Types, contains, varbit_width
-from catchment.softswitch.compiler.backend.long_headers import code_of, only_extracted, units_of
+from catchment.softswitch.compiler.backend.long_headers import code_of, only_extracted, shared, units_of
 from catchment.softswitch.compiler.types import HeaderType, StructType, Type
 
 _BLOCKS = ("vr", "ig", "eg", "ck", "dep")
@@ -31,8 +32,13 @@ def leave_in_frames(program: ir.Program, types: Types, exits: ExitAnalysis, head
         runs = {run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN}
         if not runs or varbit_width(t) or not only_extracted(program, t):
             continue
-        if not _Uses(types, exits, t, runs).any(program):
-            types.leave_in_frames(t, runs)
+        uses = _Uses(types, exits, t, runs)
+        if uses.any(program):
+            continue
+        types.leave_in_frames(t, runs)
+        if shared(program, t):
+            loops = uses.loops
+            types.leave_in_cells(t, [run for run in runs if stay_in_cells(types, loops.get(run, []), run)])
 
 
 class _Uses:
@@ -43,14 +49,16 @@ class _Uses:
         self._exits = exits
         self._header = header
         self._runs = runs
+        self.loops: dict[Run, list[RunLoop]] = {}
+        """Those over whole runs, as far as any() has looked."""
 
     def any(self, program: ir.Program) -> bool:
         roots: list[object] = [function.body for function in program.functions]
         roots += [action.body for action in program.global_actions]
         if any(self._touched(root, None) for root in roots):
             return True
-        units = [unit for block in _BLOCKS for unit in units_of(program.pipeline[block].unit)]
-        return any(self._touched(root, unit) for unit in units for root in code_of(unit))
+        units = {id(unit): unit for block in _BLOCKS for unit in units_of(program.pipeline[block].unit)}
+        return any(self._touched(root, unit) for unit in units.values() for root in code_of(unit))
 
     def _has(self, t: Type) -> bool:
         return contains(t, self._header)
@@ -82,17 +90,24 @@ class _Uses:
         at = 0
         while at < len(body):
             count, arguments = reroll.find(self._types, self._exits, unit, body[at:])
-            if self._looped(arguments, count, unit) if count else self._touched(body[at], unit):
+            if self._looped(arguments, body[at], count, unit) if count else self._touched(body[at], unit):
                 return True
             at += max(count, 1)
         return False
 
-    def _looped(self, arguments: Sequence[reroll.Walk | ir.Expr], count: int, unit: object) -> bool:
-        walks = [argument for argument in arguments if isinstance(argument, reroll.Walk)]
-        over = [walk for walk in walks if walk.header.type is self._header]
-        if over and (len(walks) > 1 or not self._is_whole(over[0], count)):
-            return True
+    def _looped(self, arguments: Sequence[reroll.Walk | ir.Expr], first: ir.Stmt, count: int, unit: object) -> bool:
+        walks = {at: argument for at, argument in enumerate(arguments) if isinstance(argument, reroll.Walk)}
+        over = {at: walk for at, walk in walks.items() if walk.header.type is self._header}
+        for at, walk in over.items():
+            run = self._whole(walk, count)
+            if run is None or len(walks) > 1:
+                return True
+            assert isinstance(unit, ir.ControlUnit)
+            assert isinstance(first, ir.UnitApply)
+            assert isinstance(first.instance.unit, ir.ControlUnit)
+            self.loops.setdefault(run, []).append(RunLoop(unit, first.instance.unit, at, count))
         return any(self._touched(argument, unit) for argument in arguments if not isinstance(argument, reroll.Walk))
 
-    def _is_whole(self, walk: reroll.Walk, count: int) -> bool:
-        return any(walk.array == run.array and walk.first == 0 and count == run.length for run in self._runs)
+    def _whole(self, walk: reroll.Walk, count: int) -> Run | None:
+        runs = (run for run in self._runs if walk.array == run.array and walk.first == 0 and count == run.length)
+        return next(runs, None)

@@ -66,6 +66,7 @@ class Types:
         self.tuples: dict[TupleType, str] = {}
         self._runs: dict[int, dict[str, tuple[Run, int]]] = {}
         self._in_frames: set[tuple[int, str]] = set()
+        self._in_cells: set[tuple[int, str]] = set()
 
     def width(self, t: Type) -> int:
         """Bits of a scalar's value."""
@@ -151,6 +152,14 @@ class Types:
     def in_frame(self, header: Type, array: str) -> str:
         """The C++ member that says where such a run lies, null once it has been taken out; "" for other runs."""
         return f"frame_{array}" if (id(header), array) in self._in_frames else ""
+
+    def leave_in_cells(self, header: HeaderType, runs: Iterable[Run]) -> None:
+        """Marks runs of a header that loops leave in registers (cell_runs.py)."""
+        self._in_cells |= {(id(header), run.array) for run in runs}
+
+    def in_cells(self, header: Type, array: str) -> str:
+        """The C++ member that says where such a run lies, null where it lies in its array; "" for other runs."""
+        return f"cells_{array}" if (id(header), array) in self._in_cells else ""
 
     def member(self, owner: Type, name: str) -> str:
         """The C++ member that holds field `name` of `owner`."""

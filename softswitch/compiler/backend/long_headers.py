@@ -34,7 +34,7 @@ def long_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]
         if not isinstance(t, HeaderType) or sum(contains(other.type, t) for other in headers.fields) != 1:
             continue
         late = only_extracted(program, t)
-        kept = not _touches(program, ("eg", "ck"), t, extracts=False)
+        kept = shared(program, t)
         runs = dict.fromkeys(run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN)
         found += [LongRun(types.member(headers, field.name), run.array, late, kept) for run in runs]
     return found
@@ -56,6 +56,11 @@ def write_passes(out: Writer, runs: list[LongRun]) -> None:
 def only_extracted(program: ir.Program, header: HeaderType) -> bool:
     """Whether the parser does nothing with a header but extract it."""
     return not _touches(program, ("p",), header, extracts=True)
+
+
+def shared(program: ir.Program, header: HeaderType) -> bool:
+    """Whether neither egress nor the computing of checksums touches a header: all replicas have the same."""
+    return not _touches(program, ("eg", "ck"), header, extracts=False)
 
 
 def _touches(program: ir.Program, blocks: tuple[str, ...], header: HeaderType, *, extracts: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Runs of equal sub-control applications as one loop that the C++ compiler vectorizes.
+"""Finds runs of equal sub-control applications that become one loop, which the C++ compiler vectorizes.
 
     lane0.apply(lanes.d0, slot); lane1.apply(lanes.d1, slot); ...
 
@@ -13,12 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend.calls import Path, is_big, overlap, path
+from catchment.softswitch.compiler.backend.calls import Path, overlap, path
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, has_effects
-from catchment.softswitch.compiler.backend.expressions import Expressions
 from catchment.softswitch.compiler.backend.layout import Types
-from catchment.softswitch.compiler.backend.loop_reads import mask_of_held, reads
-from catchment.softswitch.compiler.backend.scope import instance_member, state_name, unit_name
 from catchment.softswitch.compiler.types import HeaderType
 
 SHORTEST = 4
@@ -127,110 +124,3 @@ def find(types: Types, exits: ExitAnalysis, owner: object, body: Sequence[ir.Stm
             return len(calls), arguments
         calls.pop()
     return 0, []
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A way to write the loop, for where `condition` holds; "": anywhere."""
-
-    condition: str
-    texts: Sequence[str]
-    before: str = ""
-    after: str = ""
-
-
-def write(ex: Expressions, first: ir.UnitApply, count: int, arguments: Sequence[Walk | ir.Expr]) -> None:
-    """Writes the loop, and before it what is shorter where it does the same."""
-    unit = first.instance.unit
-    assert isinstance(unit, ir.ControlUnit)
-    out = ex.scope.out
-    with out.block():
-        base = ex.scope.temporary()
-        out.line(f"const {state_name(unit)} {base} = s.{instance_member(first.instance)};")
-        texts = []
-        for param, argument in zip(unit.params, arguments, strict=True):
-            if isinstance(argument, Walk):
-                start = f"{argument.first} + k" if argument.first else "k"
-                texts.append(f"{ex.place(argument.header)}.{argument.array}[{start}]")
-            else:
-                # A copy of its own: nothing that the loop writes can alias it.
-                text = ex.value(argument)
-                literal = isinstance(argument, ir.Literal) and not is_big(param.type)
-                texts.append(text if literal else ex.keep(param.type, text, argument))
-        loops = _without_reading(ex, unit, [_Loop("", texts)])
-        loops = _from_frame(ex, unit, arguments, loops)
-        for loop in loops:
-            condition = f"if ({loop.condition}) " if loop.condition else ""
-            with out.block(f"{condition}for (std::size_t k = 0; k < {count}; ++k)"):
-                one = ex.scope.temporary()
-                out.line(f"const {state_name(unit)} {one} = {base}.at(k);")
-                for line in (
-                    loop.before,
-                    f"{unit_name(unit)}{{{', '.join(['pkt', one, *loop.texts])}}}.run();",
-                    loop.after,
-                ):
-                    if line:
-                        out.line(line)
-            if loop.condition:
-                out.line("else")
-        _fetch_next(ex, unit, base, count, texts)
-
-
-def _fetch_next(ex: Expressions, unit: ir.ControlUnit, base: str, count: int, texts: Sequence[str]) -> None:
-    """Asks for the cells behind this frame's: the frames of a window walk through them one after the other."""
-    for array, index in reads(ex.scope.program.types, unit):
-        cells = f"{base}.{instance_member(array)}"
-        ex.scope.out.line(f"if (pkt.engine.shared) {cells}.fetch(to_u64({index.text(texts)}) + 1, {count});")
-
-
-def _without_reading(ex: Expressions, unit: ir.ControlUnit, loops: list[_Loop]) -> list[_Loop]:
-    """Loops with a mask of zero first: what the C++ compiler sees to be forgotten at once it does not read.
-
-    The first worker's vector is assigned so: its slot lies in the cache of whoever wrote there last.
-    """
-    mask = mask_of_held(ex.scope.program.types, unit)
-    if mask is None:
-        return loops
-    texts, at = loops[-1].texts, mask.parameter
-    out, blank = ex.scope.out, ex.scope.temporary()
-    out.line(f"[[maybe_unused]] {ex.cpp(mask.variable.type, mask.variable)} {blank} = {texts[at]};")
-    out.line(f"{mask.text(_with(texts, at, blank))} = 0;")
-    return [
-        *(
-            dataclasses.replace(loop, condition=f"{mask.text(texts)} == 0", texts=_with(loop.texts, at, blank))
-            for loop in loops
-        ),
-        *loops,
-    ]
-
-
-def _from_frame(
-    ex: Expressions, unit: ir.ControlUnit, arguments: Sequence[Walk | ir.Expr], loops: list[_Loop]
-) -> list[_Loop]:
-    """Loops that take a run out of the frame first (frame_runs.py)."""
-    for at, argument in enumerate(arguments):
-        if not isinstance(argument, Walk):
-            continue
-        pointer = ex.scope.program.types.in_frame(argument.header.type, argument.array)
-        if not pointer:
-            continue
-        place = ex.place(argument.header)
-        frame, lane = ex.scope.temporary(), ex.scope.temporary()
-        ex.scope.out.line(f"const std::uint8_t* const {frame} = std::exchange({place}.{pointer}, nullptr);")
-        kind = ex.cpp(unit.params[at].type, argument.header)
-        from_frame = [
-            dataclasses.replace(
-                loop,
-                condition=" && ".join(filter(None, [f"{frame} != nullptr", loop.condition])),
-                texts=_with(loop.texts, at, lane),
-                before=f"{kind} {lane} = load_be<{kind}>({frame} + sizeof({kind}) * k);",
-                after=f"{place}.{argument.array}[k] = {lane};",
-            )
-            for loop in loops
-        ]
-        return [*from_frame, *loops]
-    return loops
-
-
-def _with(texts: Sequence[str], at: int, text: str) -> list[str]:
-    return [*texts[:at], text, *texts[at + 1 :]]

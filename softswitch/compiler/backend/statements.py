@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend import calls, reroll
+from catchment.softswitch.compiler.backend import calls, loop_writer, reroll
 from catchment.softswitch.compiler.backend.effects import has_effects
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expressions import Expressions, is_signed
@@ -29,7 +29,7 @@ class Statements:
             count, arguments = reroll.find(program.types, program.exits, self.scope.unit, body[at:])
             if count:
                 assert isinstance(stmt, ir.UnitApply)
-                reroll.write(self.ex, stmt, count, arguments)
+                loop_writer.write(self.ex, stmt, count, arguments)
                 at += count
                 continue
             self.statement(stmt)

@@ -1,13 +1,20 @@
-"""Lanes that stay in the frame until a loop takes them: what leaves is the same, and nothing else looks at them."""
+"""Lanes that stay in the frame until a loop takes them, and in registers from then on: what leaves is the same, and
+nothing else looks at them."""
 
 from __future__ import annotations
 
 import random
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from backend_programs import program, switch
 
+from catchment.softswitch.build import FLAGS, INCLUDES
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.frontend import check_text
 from catchment.softswitch.compiler.p4info import make_p4info
@@ -23,15 +30,19 @@ control Lane(inout bit<32> value, in slot_t slot) {
         bit<32> held;
         sum.read(held, slot.index);
         held = held & slot.keep;
-        value = held + value;
+        value = value & slot.take;
+        value = (held & ~slot.tops) + (value & ~slot.tops) ^ (held ^ value) & slot.tops;
         sum.write(slot.index, value);
     }
 }
 """
-APPLY = "slot_t slot = { hdr.h.index, hdr.h.keep }; lanes.apply(hdr.l, slot);"
+SLOT = "slot_t slot = { hdr.h.index, hdr.h.keep, hdr.h.take, hdr.h.tops };"
+APPLY = SLOT + " lanes.apply(hdr.l, slot);"
 
 
-def parts(*, calls: int = LANES, more: str = "", ingress: str = APPLY, **others: str) -> dict[str, str]:
+def parts(
+    *, calls: int = LANES, more: str = "", ingress: str = APPLY, lane: str = LANE, **others: str
+) -> dict[str, str]:
     """Frames of LANES lanes that are added to the slot which the frame names, and leave by group 7."""
     fields = " ".join(f"bit<32> d{k};" for k in range(LANES))
     instances = " ".join(f"Lane() lane{k};" for k in range(LANES))
@@ -39,9 +50,9 @@ def parts(*, calls: int = LANES, more: str = "", ingress: str = APPLY, **others:
     return {
         "declarations": f"""
         header lanes_t {{ {fields} }}
-        header h_t {{ bit<8> what; bit<32> index; bit<32> keep; }}
-        struct slot_t {{ bit<32> index; bit<32> keep; }}
-        {LANE}
+        header h_t {{ bit<8> what; bit<32> index; bit<32> keep; bit<32> take; bit<32> tops; }}
+        struct slot_t {{ bit<32> index; bit<32> keep; bit<32> take; bit<32> tops; }}
+        {lane}
         control Lanes(inout lanes_t l, in slot_t slot) {{ {instances} apply {{ {applies} {more} }} }}
         """,
         "headers": "h_t h; lanes_t l;",
@@ -56,11 +67,19 @@ def parts(*, calls: int = LANES, more: str = "", ingress: str = APPLY, **others:
     }
 
 
-def stays(folder: Path, **given: str | int) -> bool:
+def generated(folder: Path, **given: str) -> str:
     source = folder / "code.p4"
-    source.write_text(program(**parts(**given)))
+    source.write_text(program(**given))
     checked = check_text(preprocess(source, (), None), str(source))
-    return "frame_r_d0" in generate(checked.program, make_p4info(checked.program), "code")
+    return generate(checked.program, make_p4info(checked.program), "code")
+
+
+def stays(folder: Path, **given: Any) -> bool:
+    return "frame_r_d0" in generated(folder, **parts(**given))
+
+
+def stays_in_cells(folder: Path, **given: Any) -> bool:
+    return "cells_r_d0" in generated(folder, **parts(**given))
 
 
 def test_which_lanes_stay_in_the_frame(tmp_path: Path) -> None:
@@ -81,8 +100,47 @@ def test_which_lanes_stay_in_the_frame(tmp_path: Path) -> None:
     assert not stays(tmp_path, egress="bit<16> sum; hash(sum, HashAlgorithm.crc16, 16w0, { hdr.l }, 32w65536);")
 
 
-def frame(what: int, index: int, keep: int, lanes: list[int], tail: bytes = b"") -> bytes:
-    return bytes([what]) + b"".join(v.to_bytes(4, "big") for v in [index, keep, *lanes]) + tail
+def test_which_lanes_stay_in_registers(tmp_path: Path) -> None:
+    assert stays_in_cells(tmp_path)
+    assert stays_in_cells(tmp_path, ingress=APPLY + "lanes.apply(hdr.l, slot);")
+    assert stays_in_cells(tmp_path, egress="hdr.h.keep = 1;")
+    assert not stays_in_cells(tmp_path, calls=LANES - 1)
+    assert not stays_in_cells(tmp_path, egress="hdr.l.setInvalid();")
+    write = "sum.write(slot.index, value);"
+    assert not stays_in_cells(tmp_path, more="bit<32> other = 1; lane5.apply(other, slot);")
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, write + "value = value + 1;"))
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, "sum.write(slot.index, held);"))
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, "sum.write(slot.index & 3, value);"))
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held != 0) {{ {write} }}"))
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held == 0) {{ return; }} {write}"))
+    assert not stays_in_cells(tmp_path, lane=LANE.replace(write, "").replace("sum.read", f"{write} sum.read"))
+
+
+def test_loops_for_what_masks_mostly_are(tmp_path: Path) -> None:
+    code = generated(tmp_path, **parts())
+    masks = [set(re.findall(r"f_(\w+) == ([^ )]+)", line)) for line in code.splitlines() if f"k < {LANES}" in line]
+    through = {("take", "inv<32>(0"), ("tops", "0")}
+    assert masks == [through | {("keep", "0")}, through | {("keep", "inv<32>(0")}, {("keep", "0")}, set(), set()]
+
+
+def test_all_loops_are_vectorized(tmp_path: Path) -> None:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++, which says what it has vectorized")
+    source = tmp_path / "code.cpp"
+    source.write_text(generated(tmp_path, **parts()))
+    says = ["-fopt-info-vec-optimized", "-o", str(tmp_path / "code.so")]
+    command = [compiler, *FLAGS, *(f"-I{folder}" for folder in INCLUDES), *says, str(source)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    lines = source.read_text().splitlines()
+    loops = {number for number, line in enumerate(lines, 1) if f"k < {LANES}" in line}
+    vectorized = {int(at) for at in re.findall(r"code\.cpp:(\d+):\d+: optimized:? +loop vectorized", said)}
+    assert len(loops) == 5
+    assert loops <= vectorized
+
+
+def frame(what: int, slot: Sequence[int], lanes: list[int], tail: bytes = b"") -> bytes:
+    return bytes([what]) + b"".join(v.to_bytes(4, "big") for v in [*slot, *lanes]) + tail
 
 
 class Model:
@@ -91,10 +149,12 @@ class Model:
     def __init__(self) -> None:
         self.sums = [[0] * SLOTS for _ in range(LANES)]
 
-    def add(self, index: int, keep: int, lanes: list[int]) -> list[int]:
+    def add(self, slot: Sequence[int], lanes: list[int]) -> list[int]:
+        index, keep, take, tops = slot
         out = []
         for held, lane in zip(self.sums, lanes, strict=True):
-            value = ((held[index] if index < SLOTS else 0) & keep) + lane & ONES
+            old, new = (held[index] if index < SLOTS else 0) & keep, lane & take
+            value = ((old & ~tops) + (new & ~tops) ^ (old ^ new) & tops) & ONES
             if index < SLOTS:
                 held[index] = value
             out.append(value)
@@ -103,7 +163,7 @@ class Model:
 
 PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN = 1, 2, 3, 4, 5
 INGRESS = f"""
-slot_t slot = {{ hdr.h.index, hdr.h.keep }};
+{SLOT}
 if (hdr.h.what != {PASSES_ON}) {{ lanes.apply(hdr.l, slot); }}
 if (hdr.h.what == {ADDS_TWICE}) {{ lanes.apply(hdr.l, slot); }}
 if (hdr.h.what == {DROPS_LANES}) {{ hdr.l.setInvalid(); }}
@@ -121,32 +181,51 @@ def test_what_leaves_is_what_the_lanes_were(tmp_path: Path, rng: random.Random) 
     model = Model()
     for _ in range(200):
         what = rng.choice([0, PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN])
-        index, keep = rng.randrange(SLOTS + 1), rng.choice([0, ONES, rng.getrandbits(32)])
+        keep, take = (rng.choice([0, ONES, ONES, rng.getrandbits(32)]) for _ in range(2))
+        slot = index, _, *masks = rng.randrange(SLOTS + 1), keep, take, rng.choice([0, 0, 0x80008000])
         lanes = [] if what == 0 else [rng.getrandbits(32) for _ in range(LANES)]
         tail = rng.randbytes(rng.randrange(3))
-        left = target.inject(5, frame(what, index, keep, lanes, tail))
+        left = target.inject(5, frame(what, slot, lanes, tail))
         if what == AGAIN:
             # Each replica is added once more; the second one finds the first one's sum.
-            once = model.add(index, keep, lanes)
+            once = model.add(slot, lanes)
             wanted = []
             for rid in (0, 1):
                 kept = keep + rid & ONES
-                sums = model.add(index, kept, once)
-                wanted += [(1 + other, frame(ADDS, index, kept + other & ONES, sums, tail)) for other in (0, 1)]
+                sums = model.add([index, kept, *masks], once)
+                wanted += [
+                    (1 + other, frame(ADDS, [index, kept + other & ONES, *masks], sums, tail)) for other in (0, 1)
+                ]
             assert left == wanted
             continue
-        out = lanes if what == PASSES_ON else model.add(index, keep, lanes or [0] * LANES)
+        out = lanes if what == PASSES_ON else model.add(slot, lanes or [0] * LANES)
         if what == ADDS_TWICE:
-            out = model.add(index, keep, out)
+            out = model.add(slot, out)
         sent = [] if what in {0, DROPS_LANES} else out
-        assert left == [(1 + rid, frame(what, index, keep + rid & ONES, sent, tail)) for rid in (0, 1)]
+        assert left == [(1 + rid, frame(what, [index, keep + rid & ONES, *masks], sent, tail)) for rid in (0, 1)]
+    assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == model.sums
+
+
+@pytest.mark.sampled(2)
+def test_lanes_that_are_not_what_their_cells_hold(tmp_path: Path, rng: random.Random) -> None:
+    write = "sum.write(slot.index, value);"
+    lane = LANE.replace(write, f"{write} value = value + slot.index;")
+    target = switch(tmp_path, "more", **parts(lane=lane))
+    target.multicast(7, [(1, 0), (2, 1)])
+    model = Model()
+    for _ in range(20):
+        slot = [rng.randrange(SLOTS + 1), rng.choice([0, ONES]), ONES, 0]
+        lanes = [rng.getrandbits(32) for _ in range(LANES)]
+        left = target.inject(5, frame(ADDS, slot, lanes))
+        wanted = frame(ADDS, slot, [value + slot[0] & ONES for value in model.add(slot, lanes)])
+        assert left == [(1, wanted), (2, wanted)]
     assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == model.sums
 
 
 def test_a_short_frame_leaves_as_it_came(tmp_path: Path, rng: random.Random) -> None:
     target = switch(tmp_path, "short", **parts())
     target.multicast(7, [(1, 0)])
-    whole = frame(ADDS, 0, ONES, [rng.getrandbits(32) for _ in range(LANES)])
+    whole = frame(ADDS, [0, ONES, ONES, 0], [rng.getrandbits(32) for _ in range(LANES)])
     assert target.inject(5, whole) == [(1, whole)]
     sums = [target.read_registers(f"lane{k}.sum") for k in range(LANES)]
     short = whole[:-1]

@@ -63,7 +63,7 @@ def test_what_becomes_a_loop(tmp_path: Path) -> None:
 
 
 def test_the_next_cells_are_asked_for_where_callers_share_them_and_say_which(tmp_path: Path) -> None:
-    wanted = f"if (pkt.engine.shared) t1.i_sum.fetch(to_u64(t2) + 1, {LANES});"
+    wanted = "if (pkt.engine.shared) t1.i_sum.fetch(to_u64(t2) + 1);"
     assert wanted in generated(tmp_path, "factor", index="factor")
     assert ".fetch(" not in generated(tmp_path, "factor", index="factor & 3")
 

@@ -34,10 +34,15 @@ struct Register {
       std::memcpy(base + index * stride, &value, sizeof value);
     }
   }
-  /// Asks for the cells at `index` of `count` arrays that lie side by side, to be changed.
-  [[gnu::always_inline]] void fetch(std::uint64_t index, std::size_t count) const {
+  /// The place of the cell at `index`; nullptr outside the array.
+  [[nodiscard, gnu::always_inline]] const std::uint8_t* find(std::uint64_t index) const {
+    return index < size ? base + index * stride : nullptr;
+  }
+  /// Asks for the cells at `index` of this array and of all that lie side by side behind it, to be
+  /// changed.
+  [[gnu::always_inline]] void fetch(std::uint64_t index) const {
     if (index < size) {
-      fetch_to_change(base + index * stride, count * sizeof(bits<W>));
+      fetch_to_change(base + index * stride, stride);
     }
   }
   /// The k-th of the arrays laid out side by side.

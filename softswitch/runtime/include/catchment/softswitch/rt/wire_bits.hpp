@@ -87,10 +87,23 @@ class FieldWords {
   std::array<std::uint64_t, (Bytes + 7) / 8> words_{};
 };
 
-/// Stores a run of numbers, one after the other; `streams`: whole lines go past the caches, where
-/// the run lies on the beginnings of lines.
+/// Loads a run of numbers, one after the other.
 template <class T, std::size_t N>
-inline void store_run(std::uint8_t* p, const T (&from)[N], bool streams) {
+inline void load_run(T (&to)[N], const std::uint8_t* p) {
+  for (std::size_t i = 0; i < N; ++i) {
+    to[i] = load_be<T>(p + sizeof(T) * i);
+  }
+}
+
+/// Stores a run of N numbers that lie in cells, one after the other; `streams`: whole lines go past
+/// the caches, where the run lies on the beginnings of lines.
+template <class T, std::size_t N>
+inline void store_cells(std::uint8_t* p, const std::uint8_t* cells, bool streams) {
+  const auto number = [cells](std::size_t i) {
+    T value{};
+    std::memcpy(&value, cells + sizeof(T) * i, sizeof(T));
+    return value;
+  };
   constexpr std::size_t kInLine = kCacheLine / sizeof(T);
   std::size_t done = 0;
   if constexpr (kStreamsLines && N >= 4 * kInLine) {
@@ -98,15 +111,21 @@ inline void store_run(std::uint8_t* p, const T (&from)[N], bool streams) {
       for (; done + kInLine <= N; done += kInLine) {
         alignas(kCacheLine) std::uint8_t line[kCacheLine];
         for (std::size_t i = 0; i < kInLine; ++i) {
-          store_be<T>(line + sizeof(T) * i, from[done + i]);
+          store_be<T>(line + sizeof(T) * i, number(done + i));
         }
         stream_line(p + sizeof(T) * done, line);
       }
     }
   }
   for (std::size_t i = done; i < N; ++i) {
-    store_be<T>(p + sizeof(T) * i, from[i]);
+    store_be<T>(p + sizeof(T) * i, number(i));
   }
+}
+
+/// The same of a run that lies in an array.
+template <class T, std::size_t N>
+inline void store_run(std::uint8_t* p, const T (&from)[N], bool streams) {
+  store_cells<T, N>(p, reinterpret_cast<const std::uint8_t*>(from), streams);
 }
 
 /// The W bits that begin `offset` bits after `p`, most significant first.
