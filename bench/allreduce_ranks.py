@@ -100,7 +100,7 @@ def shared_memory(ranks: int, api: str, *, in_callers: bool | None = None, membe
         tempfile.TemporaryDirectory() as folder,
         ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS, in_callers=in_callers) as lab,
     ):
-        job = lab.allreduce(names, slots=slots_of(ranks, in_callers=lab.in_callers))
+        job = lab.allreduce(names, slots=slots_of(in_callers=lab.in_callers))
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})
         lose = partial(_lose, lab.fabric, lab.topology)
         with _members(lambda _, command: _popen(command), tasks, lose, member) as members:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +31,7 @@ from catchment.wire.socket_folder import socket_folder
 
 LANES = 1024
 SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/measurements/collectives.md)
-SLOTS_OF_SHARERS = 128  # where ranks share a core and its caches
+SLOTS_OF_SHARERS = 128  # where a core's caches hold another rank's window, or the switch's slots, as well
 PATIENCE = 60.0
 GROUPS = 32
 """So many groups have room for all their slots; 4 KiB of memory a slot, once it is used."""
@@ -45,9 +44,9 @@ def rings(lanes: int, slots: int) -> str:
     return f"cells={slots},bytes={line * (2 + -(-4 * lanes // line))}"
 
 
-def slots_of(ranks: int, *, in_callers: bool) -> int:
+def slots_of(*, in_callers: bool) -> int:
     """Vectors in flight of a group of this machine, as measured to be best (docs/measurements/shared-processors.md)."""
-    return SLOTS_OF_SHARERS if in_callers and ranks > len(os.sched_getaffinity(0)) else SLOTS
+    return SLOTS_OF_SHARERS if in_callers else SLOTS
 
 
 def local_switch(
@@ -55,7 +54,7 @@ def local_switch(
     ranks: Annotated[int, typer.Option(help="Processes on the switch.", min=1, max=MAX_WORKERS)] = 1,
     slots: Annotated[
         int | None,
-        typer.Option(help="Vectors in flight of a group, a power of two; unless given, by the ranks and processors."),
+        typer.Option(help="Vectors in flight of a group, a power of two; unless given, as measured to be best."),
     ] = None,
     lanes: Annotated[
         int,
@@ -107,7 +106,7 @@ def local_switch(
         return
     with socket_folder() as folder, planned as lab:
         path = Path(folder) / "socket"
-        slots = slots or slots_of(ranks, in_callers=in_callers)
+        slots = slots or slots_of(in_callers=in_callers)
         service = RankService(lab, hosts, slots=slots, path=path, patience=patience)
         ready: dict[str, Any] = {"socket": str(path), "ranks": ranks}
         if place:
