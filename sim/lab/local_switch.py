@@ -54,7 +54,10 @@ def local_switch(
     ranks: Annotated[int, typer.Option(help="Processes on the switch.", min=1, max=MAX_WORKERS)] = 1,
     slots: Annotated[
         int | None,
-        typer.Option(help="Vectors in flight of a group, a power of two; unless given, as measured to be best."),
+        typer.Option(
+            help=f"Vectors in flight of a group, a power of two; unless given, {SLOTS_OF_SHARERS} where ranks run the "
+            f"switch's program, else {SLOTS}."
+        ),
     ] = None,
     lanes: Annotated[
         int,

@@ -191,7 +191,6 @@ class Declarations:
     def _transfer_run(self, header: HeaderType, field: WireField, *, store: bool) -> None:
         run = field.run
         assert run is not None
-        step = run.width // 8
         base = f"p + (shift + {field.offset}) / 8" if field.after_varbit else f"p + {field.offset // 8}"
         in_frame = self._types.in_frame(header, run.array)
         if in_frame and store:
@@ -204,17 +203,15 @@ class Declarations:
         if in_frame:
             self.out.line(f"{in_frame} = {base};")
             return
-        if field.after_varbit:
-            # The varbit may have left the run unaligned.
-            at = f"shift + {field.offset} + {run.width} * i"
-            body = (
-                f"store_bits<{run.width}>(p, {at}, {run.array}[i]);"
-                if store
-                else f"{run.array}[i] = load_bits<{run.width}>(p, {at});"
-            )
-        elif store:
-            self.out.line(f"store_run({base}, {run.array}, streams);")
+        if not field.after_varbit:
+            call = f"store_run({base}, {run.array}, streams);" if store else f"load_run({run.array}, {base});"
+            self.out.line(call)
             return
-        else:
-            body = f"{run.array}[i] = load_be<bits<{run.width}>>({base} + {step} * i);"
+        # The varbit may have left the run unaligned.
+        at = f"shift + {field.offset} + {run.width} * i"
+        body = (
+            f"store_bits<{run.width}>(p, {at}, {run.array}[i]);"
+            if store
+            else f"{run.array}[i] = load_bits<{run.width}>(p, {at});"
+        )
         self.out.line(f"for (std::size_t i = 0; i < {run.length}; ++i) {body}")

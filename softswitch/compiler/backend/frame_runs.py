@@ -37,8 +37,7 @@ def leave_in_frames(program: ir.Program, types: Types, exits: ExitAnalysis, head
             continue
         types.leave_in_frames(t, runs)
         if shared(program, t):
-            loops = uses.loops
-            types.leave_in_cells(t, [run for run in runs if stay_in_cells(types, loops.get(run, []), run)])
+            types.leave_in_cells(t, [run for run, loops in uses.loops.items() if stay_in_cells(types, loops, run)])
 
 
 class _Uses:

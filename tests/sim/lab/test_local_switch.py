@@ -39,16 +39,27 @@ def _socket_of(service: subprocess.Popen[bytes]) -> str:
     raise AssertionError("the local switch ended")
 
 
-def _members_of_a_pair(service: subprocess.Popen[bytes], exits: ExitStack) -> list[dict[str, Any]]:
-    """What the two ranks of a group need, which rank 0 asks for; the group lasts as long as `exits`."""
+def _rank_0_of(service: subprocess.Popen[bytes], exits: ExitStack) -> socket.SocketIO:
+    """The connection of rank 0; what it makes lasts as long as `exits`."""
     path = _socket_of(service)
     rank = exits.enter_context(socket.socket(socket.AF_UNIX))
     rank.connect(path)
     line = exits.enter_context(rank.makefile("rwb", buffering=0))
     line.write(b'{"rank": 0}\n')
     line.readline()
-    line.write(b'{"make": "pair", "ranks": [0, 1]}\n')
-    members: list[dict[str, Any]] = json.loads(line.readline())["members"]
+    return line
+
+
+def _make(line: socket.SocketIO, group: str) -> dict[str, Any]:
+    """What is answered to a rank that makes a group of two."""
+    line.write(json.dumps({"make": group, "ranks": [0, 1]}).encode() + b"\n")
+    answer: dict[str, Any] = json.loads(line.readline())
+    return answer
+
+
+def _members_of_a_pair(service: subprocess.Popen[bytes], exits: ExitStack) -> list[dict[str, Any]]:
+    """What the two ranks of a group need, which rank 0 asks for; the group lasts as long as `exits`."""
+    members: list[dict[str, Any]] = _make(_rank_0_of(service, exits), "pair")["members"]
     return members
 
 
@@ -132,6 +143,18 @@ def test_groups_have_as_many_vectors_in_flight_as_suits_who_runs_the_program(
         exits.callback(service.kill)
         members = _members_of_a_pair(service, exits)
         assert [member["sums"]["slots"] for member in members] == [slots] * 2
+
+
+def test_64_groups_have_room_and_57_of_them_all_their_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CATCHMENT_IN_CALLERS", raising=False)
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service, ExitStack() as exits:
+        exits.callback(service.kill)
+        line = _rank_0_of(service, exits)
+        made = [_make(line, f"g{number}")["members"] for number in range(64)]
+        slots = [{member["sums"]["slots"] for member in members} for members in made]
+        assert slots == [{SLOTS_OF_SHARERS}] * 57 + [{SLOTS_OF_SHARERS // 2}] * 7
+        assert "holds 64 streams" in _make(line, "one more")["refused"]
 
 
 def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from catchment.softswitch.build import build
+from catchment.softswitch.compiler.backend import generate
+from catchment.softswitch.compiler.frontend import check_text
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.compiler.preprocess import preprocess
 from catchment.softswitch.inprocess import Switch
 
 TEMPLATE = """\
@@ -50,6 +54,14 @@ def program(**parts: str) -> str:
     unknown = set(parts) - set(PARTS)
     assert not unknown, unknown
     return TEMPLATE % (dict.fromkeys(PARTS, "") | parts)
+
+
+def generated(folder: Path, **parts: str) -> str:
+    """The C++ code that the compiler makes of it."""
+    source = folder / "code.p4"
+    source.write_text(program(**parts))
+    checked = check_text(preprocess(source, (), None), str(source))
+    return generate(checked.program, make_p4info(checked.program), "code")
 
 
 def switch(folder: Path, name: str, *, seed: int = 1, **parts: str) -> Switch:

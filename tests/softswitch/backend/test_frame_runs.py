@@ -12,13 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backend_programs import program, switch
+from backend_programs import generated, switch
 
 from catchment.softswitch.build import FLAGS, INCLUDES
-from catchment.softswitch.compiler.backend import generate
-from catchment.softswitch.compiler.frontend import check_text
-from catchment.softswitch.compiler.p4info import make_p4info
-from catchment.softswitch.compiler.preprocess import preprocess
 
 LANES = 64
 SLOTS = 4
@@ -67,13 +63,6 @@ def parts(
     }
 
 
-def generated(folder: Path, **given: str) -> str:
-    source = folder / "code.p4"
-    source.write_text(program(**given))
-    checked = check_text(preprocess(source, (), None), str(source))
-    return generate(checked.program, make_p4info(checked.program), "code")
-
-
 def stays(folder: Path, **given: Any) -> bool:
     return "frame_r_d0" in generated(folder, **parts(**given))
 
@@ -105,6 +94,7 @@ def test_which_lanes_stay_in_registers(tmp_path: Path) -> None:
     assert stays_in_cells(tmp_path, ingress=APPLY + "lanes.apply(hdr.l, slot);")
     assert stays_in_cells(tmp_path, egress="hdr.h.keep = 1;")
     assert not stays_in_cells(tmp_path, calls=LANES - 1)
+    assert not stays_in_cells(tmp_path, calls=0)
     assert not stays_in_cells(tmp_path, egress="hdr.l.setInvalid();")
     write = "sum.write(slot.index, value);"
     assert not stays_in_cells(tmp_path, more="bit<32> other = 1; lane5.apply(other, slot);")
@@ -161,14 +151,17 @@ class Model:
         return out
 
 
-PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN = 1, 2, 3, 4, 5
+PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN, CLONED = 1, 2, 3, 4, 5, 6
+REPLICA = 5  # an instance_type
 INGRESS = f"""
 {SLOT}
 if (hdr.h.what != {PASSES_ON}) {{ lanes.apply(hdr.l, slot); }}
 if (hdr.h.what == {ADDS_TWICE}) {{ lanes.apply(hdr.l, slot); }}
 if (hdr.h.what == {DROPS_LANES}) {{ hdr.l.setInvalid(); }}
+if (hdr.h.what == {CLONED}) {{ clone(CloneType.I2E, 5); }}
 """
 EGRESS = f"""
+if (hdr.h.what == {CLONED} && sm.instance_type == {REPLICA}) {{ clone(CloneType.E2E, 6); }}
 if (hdr.h.what == {AGAIN}) {{ hdr.h.what = {ADDS}; recirculate_preserving_field_list(0); }}
 hdr.h.keep = hdr.h.keep + (bit<32>)sm.egress_rid;
 """
@@ -178,9 +171,11 @@ hdr.h.keep = hdr.h.keep + (bit<32>)sm.egress_rid;
 def test_what_leaves_is_what_the_lanes_were(tmp_path: Path, rng: random.Random) -> None:
     target = switch(tmp_path, "frames", **parts(ingress=INGRESS, egress=EGRESS))
     target.multicast(7, [(1, 0), (2, 1)])
+    target.clone_session(5, [3])
+    target.clone_session(6, [4, 6])
     model = Model()
     for _ in range(200):
-        what = rng.choice([0, PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN])
+        what = rng.choice([0, PASSES_ON, ADDS, ADDS_TWICE, DROPS_LANES, AGAIN, CLONED])
         keep, take = (rng.choice([0, ONES, ONES, rng.getrandbits(32)]) for _ in range(2))
         slot = index, _, *masks = rng.randrange(SLOTS + 1), keep, take, rng.choice([0, 0, 0x80008000])
         lanes = [] if what == 0 else [rng.getrandbits(32) for _ in range(LANES)]
@@ -202,7 +197,13 @@ def test_what_leaves_is_what_the_lanes_were(tmp_path: Path, rng: random.Random) 
         if what == ADDS_TWICE:
             out = model.add(slot, out)
         sent = [] if what in {0, DROPS_LANES} else out
-        assert left == [(1 + rid, frame(what, [index, keep + rid & ONES, *masks], sent, tail)) for rid in (0, 1)]
+        replicas = [frame(what, [index, keep + rid & ONES, *masks], sent, tail) for rid in (0, 1)]
+        if what == CLONED:
+            # A clone of what came leaves first; those of each replica follow it.
+            clones = [(port, replica) for rid, replica in enumerate(replicas) for port in (1 + rid, 4, 6)]
+            assert left == [(3, frame(what, slot, lanes, tail)), *clones]
+            continue
+        assert left == [(1 + rid, replica) for rid, replica in enumerate(replicas)]
     assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == model.sums
 
 

@@ -6,12 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from backend_programs import program, switch
-
-from catchment.softswitch.compiler.backend import generate
-from catchment.softswitch.compiler.frontend import check_text
-from catchment.softswitch.compiler.p4info import make_p4info
-from catchment.softswitch.compiler.preprocess import preprocess
+from backend_programs import generated, switch
 
 LANES = 64
 EXTRACT = """
@@ -39,10 +34,7 @@ def parts(*, before: str = "", behind: str = "", ingress: str = "", egress: str 
 
 def marks(folder: Path, **given: str) -> tuple[bool, bool]:
     """Whether the lanes are cleared late, and whether replicas share them."""
-    source = folder / "code.p4"
-    source.write_text(program(**parts(**given)))
-    checked = check_text(preprocess(source, (), None), str(source))
-    code = generate(checked.program, make_p4info(checked.program), "code")
+    code = generated(folder, **parts(**given))
     return "std::array<Part, 1> kLate" in code, "std::array<Part, 1> kKept" in code
 
 
@@ -64,11 +56,7 @@ def test_which_are_cleared_late_and_shared(tmp_path: Path) -> None:
 
 def test_which_deparsers_only_emit(tmp_path: Path) -> None:
     def emits(deparser: str) -> bool:
-        source = tmp_path / "code.p4"
-        source.write_text(program(**parts() | {"deparser": deparser}))
-        checked = check_text(preprocess(source, (), None), str(source))
-        code = generate(checked.program, make_p4info(checked.program), "code")
-        return "kOnlyEmits = true" in code
+        return "kOnlyEmits = true" in generated(tmp_path, **parts() | {"deparser": deparser})
 
     assert emits("packet.emit(hdr);")
     assert emits("if (hdr.h.what == 1) { packet.emit(hdr.l); } packet.emit(hdr.h);")

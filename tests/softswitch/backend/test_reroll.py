@@ -8,13 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from backend_programs import program, switch
+from backend_programs import generated, program, switch
 
 from catchment.softswitch.build import build
-from catchment.softswitch.compiler.backend import generate
-from catchment.softswitch.compiler.frontend import check_text
-from catchment.softswitch.compiler.p4info import make_p4info
-from catchment.softswitch.compiler.preprocess import preprocess
 
 LANES = 16
 
@@ -47,25 +43,18 @@ def parts(argument: str, order: list[int] | None = None, index: str = "factor & 
     }
 
 
-def generated(folder: Path, argument: str, order: list[int] | None = None, index: str = "factor & 3") -> str:
-    source = folder / "code.p4"
-    source.write_text(program(**parts(argument, order, index)))
-    checked = check_text(preprocess(source, (), None), str(source))
-    return generate(checked.program, make_p4info(checked.program), "code")
-
-
 def test_what_becomes_a_loop(tmp_path: Path) -> None:
-    assert f"k < {LANES}" in generated(tmp_path, "factor")
+    assert f"k < {LANES}" in generated(tmp_path, **parts("factor"))
     swapped = [1, 0, *range(2, LANES)]
-    assert f"k < {LANES}" not in generated(tmp_path, "factor", swapped)
-    assert "++k" not in generated(tmp_path, "l.d0")  # the first round changes what the others read
-    assert "++k" not in generated(tmp_path, "l.d0 + 1")
+    assert f"k < {LANES}" not in generated(tmp_path, **parts("factor", swapped))
+    assert "++k" not in generated(tmp_path, **parts("l.d0"))  # the first round changes what the others read
+    assert "++k" not in generated(tmp_path, **parts("l.d0 + 1"))
 
 
 def test_the_next_cells_are_asked_for_where_callers_share_them_and_say_which(tmp_path: Path) -> None:
     wanted = "if (pkt.engine.shared) t1.i_sum.fetch(to_u64(t2) + 1);"
-    assert wanted in generated(tmp_path, "factor", index="factor")
-    assert ".fetch(" not in generated(tmp_path, "factor", index="factor & 3")
+    assert wanted in generated(tmp_path, **parts("factor", index="factor"))
+    assert ".fetch(" not in generated(tmp_path, **parts("factor", index="factor & 3"))
 
 
 def test_what_asks_for_cells_stays_in_the_program(tmp_path: Path) -> None:
