@@ -15,7 +15,14 @@ from catchment.softswitch.compiler.backend import reroll
 from catchment.softswitch.compiler.backend.cell_runs import RunLoop, stay_in_cells
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, children
 from catchment.softswitch.compiler.backend.layout import LONG_RUN, Run, Types, contains, varbit_width
-from catchment.softswitch.compiler.backend.long_headers import code_of, only_extracted, shared, units_of
+from catchment.softswitch.compiler.backend.long_headers import (
+    code_of,
+    elsewhere,
+    has_second,
+    only_extracted,
+    shared,
+    units_of,
+)
 from catchment.softswitch.compiler.types import HeaderType, StructType, Type
 
 _BLOCKS = ("vr", "ig", "eg", "ck", "dep")
@@ -30,14 +37,22 @@ def leave_in_frames(program: ir.Program, types: Types, exits: ExitAnalysis, head
         if not isinstance(t, HeaderType) or sum(contains(other.type, t) for other in headers.fields) != 1:
             continue
         runs = {run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN}
-        if not runs or varbit_width(t) or not only_extracted(program, t):
+        if not runs or varbit_width(t) or elsewhere(program, t) or not only_extracted(program, t):
             continue
         uses = _Uses(types, exits, t, runs)
         if uses.any(program):
             continue
         types.leave_in_frames(t, runs)
-        if shared(program, t):
+        if shared(program, t) and not has_second(program, t):
             types.leave_in_cells(t, [run for run, loops in uses.loops.items() if stay_in_cells(types, loops, run)])
+
+
+def _is_given(expr: ir.Expr) -> bool:
+    """Whether a header is, or lies in, what a unit must not write: an `in` parameter."""
+    while isinstance(expr, ir.FieldRef):
+        expr = expr.base
+    variable = expr.variable if isinstance(expr, ir.VarRef) else None
+    return isinstance(variable, ir.Param) and variable.direction is ir.Direction.IN
 
 
 class _Uses:
@@ -99,7 +114,7 @@ class _Uses:
         over = {at: walk for at, walk in walks.items() if walk.header.type is self._header}
         for at, walk in over.items():
             run = self._whole(walk, count)
-            if run is None or len(walks) > 1:
+            if run is None or len(walks) > 1 or _is_given(walk.header):
                 return True
             assert isinstance(unit, ir.ControlUnit)
             assert isinstance(first, ir.UnitApply)

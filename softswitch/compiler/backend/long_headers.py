@@ -63,6 +63,35 @@ def shared(program: ir.Program, header: HeaderType) -> bool:
     return not _touches(program, ("eg", "ck"), header, extracts=False)
 
 
+def elsewhere(program: ir.Program, header: HeaderType) -> bool:
+    """Whether a frame's metadata have such a header, too."""
+    return any(
+        sum(contains(param.type, header) for param in instance.unit.params) > 1
+        for instance in program.pipeline.values()
+    )
+
+
+def has_second(program: ir.Program, header: HeaderType) -> bool:
+    """Whether code may have another such header beside the pipeline's own, or the same one under two names."""
+    units = [unit for block in program.pipeline.values() for unit in units_of(block.unit)]
+    code: list[object] = [part for unit in units for part in code_of(unit)]
+    code += [function.body for function in program.functions] + [action.body for action in program.global_actions]
+    return elsewhere(program, header) or any(_makes_second(node, header) for part in code for node in nodes(part))
+
+
+def _makes_second(node: object, header: HeaderType) -> bool:
+    if isinstance(node, ir.Declare):
+        return contains(node.variable.type, header)
+    if not isinstance(node, ir.UnitApply | ir.ActionCall | ir.FunctionCall):
+        return False
+    if isinstance(node, ir.UnitApply):
+        params = node.instance.unit.params if node.instance.unit is not None else ()
+    else:
+        params = node.action.params if isinstance(node, ir.ActionCall) else node.function.params
+    given = [param for param in params if contains(param.type, header)]
+    return len(given) > 1 or any(_written(param, header) for param in given)
+
+
 def _touches(program: ir.Program, blocks: tuple[str, ...], header: HeaderType, *, extracts: bool) -> bool:
     """Whether code of the blocks may name the header, or write it as a part of something; `extracts` do not count."""
     roots: list[object] = [function.body for function in program.functions]

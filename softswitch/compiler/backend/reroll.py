@@ -62,9 +62,15 @@ def _walk(types: Types, args: Sequence[ir.Expr]) -> Walk | None:
     return Walk(first.base, run.array, start)
 
 
-def _in_order(owner: ir.ControlUnit, calls: Sequence[ir.UnitApply]) -> bool:
-    """Whether the instances were declared one after the other."""
-    places = {id(d): i for i, d in enumerate(d for d in owner.instances if d.unit is calls[0].instance.unit)}
+def _has(declared: ir.InstanceDecl, unit: ir.ControlUnit | ir.ParserUnit) -> bool:
+    """Whether an instance is of `unit`, or has one in it."""
+    inside = declared.unit.instances if declared.unit is not None else ()
+    return declared.unit is unit or any(_has(child, unit) for child in inside)
+
+
+def _in_order(owner: ir.ControlUnit, unit: ir.ControlUnit | ir.ParserUnit, calls: Sequence[ir.UnitApply]) -> bool:
+    """Whether the instances were declared one after the other, with none of their unit in others between them."""
+    places = {id(d): i for i, d in enumerate(d for d in owner.instances if _has(d, unit))}
     first = places.get(id(calls[0].instance))
     return first is not None and all(places.get(id(c.instance)) == first + k for k, c in enumerate(calls))
 
@@ -119,7 +125,7 @@ def find(types: Types, exits: ExitAnalysis, owner: object, body: Sequence[ir.Stm
             break
         calls.append(stmt)
     while len(calls) >= SHORTEST:
-        arguments = _arguments(types, calls) if _in_order(owner, calls) else None
+        arguments = _arguments(types, calls) if _in_order(owner, unit, calls) else None
         if arguments is not None:
             return len(calls), arguments
         calls.pop()

@@ -32,12 +32,28 @@ control Lane(inout bit<32> value, in slot_t slot) {
     }
 }
 """
+READER = LANE.replace("inout bit<32> value", "in bit<32> given").replace("apply {", "apply { bit<32> value = given;")
 SLOT = "slot_t slot = { hdr.h.index, hdr.h.keep, hdr.h.take, hdr.h.tops };"
 APPLY = SLOT + " lanes.apply(hdr.l, slot);"
+OTHER = "lanes_t other; other.setValid(); lanes.apply(other, slot);"
+BOTH = """
+control Both(inout lanes_t a, inout lanes_t b, in slot_t slot) {
+    Lanes() lanes;
+    apply { lanes.apply(b, slot); lanes.apply(a, slot); }
+}
+"""
+TWICE = SLOT + "both.apply(hdr.l, hdr.l, slot);"
 
 
 def parts(
-    *, calls: int = LANES, more: str = "", ingress: str = APPLY, lane: str = LANE, **others: str
+    *,
+    calls: int = LANES,
+    more: str = "",
+    ingress: str = APPLY,
+    lane: str = LANE,
+    direction: str = "inout",
+    controls: str = "",
+    **others: str,
 ) -> dict[str, str]:
     """Frames of LANES lanes that are added to the slot which the frame names, and leave by group 7."""
     fields = " ".join(f"bit<32> d{k};" for k in range(LANES))
@@ -49,7 +65,8 @@ def parts(
         header h_t {{ bit<8> what; bit<32> index; bit<32> keep; bit<32> take; bit<32> tops; }}
         struct slot_t {{ bit<32> index; bit<32> keep; bit<32> take; bit<32> tops; }}
         {lane}
-        control Lanes(inout lanes_t l, in slot_t slot) {{ {instances} apply {{ {applies} {more} }} }}
+        control Lanes({direction} lanes_t l, in slot_t slot) {{ {instances} apply {{ {applies} {more} }} }}
+        {controls}
         """,
         "headers": "h_t h; lanes_t l;",
         "parser": """
@@ -86,6 +103,8 @@ def test_which_lanes_stay_in_the_frame(tmp_path: Path) -> None:
     assert not stays(tmp_path, egress_locals="action sets() { hdr.l.d5 = 1; }", egress="sets();")
     table = "table t { key = { hdr.l.d5 : exact; } actions = { NoAction; } }"
     assert not stays(tmp_path, egress_locals=table, egress="t.apply();")
+    assert not stays(tmp_path, meta="lanes_t other;")
+    assert not stays(tmp_path, lane=READER, direction="in")
     assert not stays(tmp_path, egress="bit<16> sum; hash(sum, HashAlgorithm.crc16, 16w0, { hdr.l }, 32w65536);")
 
 
@@ -104,6 +123,14 @@ def test_which_lanes_stay_in_registers(tmp_path: Path) -> None:
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held != 0) {{ {write} }}"))
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held == 0) {{ return; }} {write}"))
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, "").replace("sum.read", f"{write} sum.read"))
+
+
+def test_lanes_of_a_header_that_code_has_twice_do_not_stay_in_registers(tmp_path: Path) -> None:
+    """A loop over the other one would change the cells."""
+    assert not stays_in_cells(tmp_path, ingress=APPLY + OTHER)
+    assert not stays_in_cells(tmp_path, controls=BOTH, ingress_locals="Both() both;", ingress=TWICE)
+    clears = "control Clears(out lanes_t l) { apply { } }"
+    assert not stays_in_cells(tmp_path, controls=clears, ingress_locals="Clears() none;", ingress="none.apply(hdr.l);")
 
 
 def test_loops_for_what_masks_mostly_are(tmp_path: Path) -> None:
@@ -204,6 +231,41 @@ def test_what_leaves_is_what_the_lanes_were(tmp_path: Path, rng: random.Random) 
             assert left == [(3, frame(what, slot, lanes, tail)), *clones]
             continue
         assert left == [(1 + rid, replica) for rid, replica in enumerate(replicas)]
+    assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == model.sums
+
+
+@pytest.mark.sampled(2)
+def test_a_loop_over_another_header_changes_nothing_that_leaves(tmp_path: Path, rng: random.Random) -> None:
+    """Its lanes are not known, but that they replace what cells of the slot hold."""
+    target = switch(tmp_path, "beside", **parts(ingress=APPLY + OTHER))
+    target.multicast(7, [(1, 0)])
+    came = frame(ADDS, [0, 0, ONES, 0], [rng.getrandbits(32) for _ in range(LANES)])
+    assert target.inject(5, came) == [(1, came)]
+
+
+@pytest.mark.sampled(2)
+def test_a_header_under_two_names_leaves_as_the_last_of_them_is(tmp_path: Path, rng: random.Random) -> None:
+    target = switch(tmp_path, "both", **parts(controls=BOTH, ingress_locals="Both() both;", ingress=TWICE))
+    target.multicast(7, [(1, 0)])
+    model = Model()
+    for _ in range(50):
+        slot = [rng.randrange(SLOTS), ONES, ONES, 0]
+        lanes = [rng.getrandbits(32) for _ in range(LANES)]
+        under_b, _ = model.add(slot, lanes), model.add(slot, lanes)
+        assert target.inject(5, frame(ADDS, slot, lanes)) == [(1, frame(ADDS, slot, under_b))]
+
+
+@pytest.mark.sampled(2)
+def test_lanes_that_a_unit_only_reads_leave_as_they_came(tmp_path: Path, rng: random.Random) -> None:
+    target = switch(tmp_path, "reads", **parts(lane=READER, direction="in"))
+    target.multicast(7, [(1, 0)])
+    model = Model()
+    for _ in range(50):
+        slot = [rng.randrange(SLOTS), ONES, ONES, 0]
+        lanes = [rng.getrandbits(32) for _ in range(LANES)]
+        model.add(slot, lanes)
+        came = frame(ADDS, slot, lanes)
+        assert target.inject(5, came) == [(1, came)]
     assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == model.sums
 
 

@@ -33,6 +33,7 @@ def parts(argument: str, order: list[int] | None = None, index: str = "factor & 
                 sum.write({index}, value);
             }}
         }}
+        control Other(inout bit<32> value) {{ Lane() lane; apply {{ lane.apply(value, 1); }} }}
         control Lanes(inout lanes_t l, in bit<32> factor) {{ {instances} apply {{ {calls} }} }}
         """,
         "headers": "h_t h; lanes_t l;",
@@ -49,6 +50,27 @@ def test_what_becomes_a_loop(tmp_path: Path) -> None:
     assert f"k < {LANES}" not in generated(tmp_path, **parts("factor", swapped))
     assert "++k" not in generated(tmp_path, **parts("l.d0"))  # the first round changes what the others read
     assert "++k" not in generated(tmp_path, **parts("l.d0 + 1"))
+
+
+def test_cells_of_a_unit_within_another_lie_between_those_beside_it(tmp_path: Path) -> None:
+    """Registers lie in the order of all instances: a loop would take that of the nested unit for its next one."""
+    for declared in ("", " Lane() spare_a; ", " Other() other_a; "):
+        instances = f"{declared}Lane() lane4;"
+        given = parts("factor")
+        given["declarations"] = given["declarations"].replace("Lane() lane4;", instances)
+        assert (f"k < {LANES}" in generated(tmp_path, **given)) == (not declared)
+
+
+@pytest.mark.sampled(2)
+def test_each_unit_keeps_its_own_registers(tmp_path: Path) -> None:
+    given = parts("factor")
+    given["declarations"] = given["declarations"].replace("Lane() lane4;", "Other() other; Lane() lane4;")
+    target = switch(tmp_path, "nested", **given)
+    lanes = range(1, LANES + 1)
+    frame = b"\0" + (1).to_bytes(4, "big") + b"".join(v.to_bytes(4, "big") for v in lanes)
+    assert target.inject(2, frame) == [(1, frame)]
+    assert [target.read_registers(f"lane{k}.sum")[1] for k in range(LANES)] == list(lanes)
+    assert target.read_registers("other.lane.sum") == [0] * 4
 
 
 def test_the_next_cells_are_asked_for_where_callers_share_them_and_say_which(tmp_path: Path) -> None:
