@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@ namespace py = pybind11;
 
 using namespace catchment::host;
 using catchment::kMillisecond;
+using catchment::kSecond;
 using catchment::monotonic_now;
 using catchment::Nanos;
 
@@ -26,7 +28,7 @@ constexpr std::uint32_t kLanes = 8;
 constexpr Nanos kSpin = kMillisecond / 5;
 
 /// A port on which frames come that nobody can use, to one thread alone, and which counts what that
-/// thread does to have queued frames sent.
+/// thread does to have queued frames sent. It is armed by who sleeps on it, until a turn.
 class BusyPort final : public Port {
  public:
   std::uint8_t* stage() override { return room_.data(); }
@@ -47,6 +49,7 @@ class BusyPort final : public Port {
   }
   void discard() override { ++discarded; }
   std::span<const std::span<const std::uint8_t>> receive() override {
+    armed.store(false);
     if (!mine() || coming == 0) return {};
     if (--coming == 0) ended.store(true);
     return frames_;
@@ -57,6 +60,10 @@ class BusyPort final : public Port {
     return frames_[0];
   }
   bool more() const override { return false; }
+  bool may_sleep(bool, const std::atomic<int>&) override {
+    armed.store(true);
+    return true;
+  }
   std::size_t path_bytes() const override { return room_.size(); }
   int descriptor() const override { return -1; }
   std::uint64_t errors() const override { return 0; }
@@ -74,6 +81,7 @@ class BusyPort final : public Port {
   int after_commit = 0;      // the same once a frame was queued
   int after_flush = 0;       // the same once it has been flushed
   std::atomic<bool> ended{false};
+  std::atomic<bool> armed{false};
 
  private:
   bool mine() const { return std::this_thread::get_id() == thread_; }
@@ -156,6 +164,65 @@ std::pair<int, int> after_a_removal() {
   return turned.counted();
 }
 
+/// Threads that sleep on a port for as long as nobody wakes them, or nearly.
+class Sleeping {
+ public:
+  Sleeping() {
+    const Hub::Turn mine(*hub_);
+    hub_->add(turned_.engine(), nullptr);
+  }
+  ~Sleeping() {
+    done_.store(true);
+    hub_->wake();
+    if (waiter_.joinable()) waiter_.join();
+    {
+      const Hub::Turn mine(*hub_);
+      hub_->remove(turned_.engine());
+    }
+    hub_->stop();
+  }
+  Sleeping(const Sleeping&) = delete;
+  Sleeping& operator=(const Sleeping&) = delete;
+
+  void have_a_waiter() {
+    waiter_ = std::thread([this] {
+      hub_->wait(done_, monotonic_now() + kHour, false);
+      ended_.store(true);
+    });
+  }
+  /// A turn of this thread, which does not sleep; whether the port is armed after it.
+  bool turn() {
+    const Hub::Turn mine(*hub_);
+    hub_->turn(monotonic_now());
+    return turned_.port().armed.load();
+  }
+  void hand_on(bool begun) { hub_->hand_on(begun); }
+  void finish() {
+    const Hub::Turn mine(*hub_);
+    done_.store(true);
+  }
+  bool is_armed() const { return soon(turned_.port().armed); }
+  bool has_ended() const { return soon(ended_); }
+
+ private:
+  static constexpr Nanos kHour = 3600 * kSecond;
+
+  /// False: not within the time after which a test gives up.
+  static bool soon(const std::atomic<bool>& happened) {
+    const Nanos until = monotonic_now() + 20 * kSecond;
+    while (!happened.load() && monotonic_now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return happened.load();
+  }
+
+  mutable Turned turned_;
+  std::shared_ptr<Hub> hub_ = std::make_shared<Hub>(nullptr, kSpin, kHour);
+  std::atomic<bool> done_{false};
+  std::atomic<bool> ended_{false};
+  std::thread waiter_;
+};
+
 }  // namespace
 
 void add_engine_turns(py::module_& module) {
@@ -189,6 +256,15 @@ void add_engine_turns(py::module_& module) {
     turned.turn(false, IfTaken::kWait, Flushed::kAll);
     return turned.port().own_before_flush;
   });
+  const py::call_guard<py::gil_scoped_release> unlocked;
+  py::class_<Sleeping>(module, "Sleeping")
+      .def(py::init<>())
+      .def("have_a_waiter", &Sleeping::have_a_waiter)
+      .def("turn", &Sleeping::turn, unlocked)
+      .def("hand_on", &Sleeping::hand_on, py::kw_only(), py::arg("begun"), unlocked)
+      .def("finish", &Sleeping::finish, unlocked)
+      .def_property_readonly("armed", py::cpp_function(&Sleeping::is_armed, unlocked))
+      .def_property_readonly("ended", py::cpp_function(&Sleeping::has_ended, unlocked));
   module.def("after_a_wait", &after_a_wait, py::call_guard<py::gil_scoped_release>());
   module.def("after_a_change", &after_a_change);
   module.def("after_a_removal", &after_a_removal, py::call_guard<py::gil_scoped_release>());

@@ -66,6 +66,12 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     }
     return;
   }
+  if (operation.lacking != 0) {
+    failure.kind = "system";
+    failure.message = "there is no memory for the " + std::to_string(operation.lacking) +
+                      " bytes that all ranks together give";
+    failure.hint = "call it on parts of the array";
+  }
   failure.seq = header.seq;
   std::vector<Place> given;
   for (Seq seq = header.seq + 1; seq != window_.next(); ++seq) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -79,12 +80,21 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
   if (sums_words(signature)) {
     count_cut(*operation, 0, count_nonfinite(operation->call));
   }
-  if (signature.reduction == Reduction::kMax || sums_words(signature)) {
-    operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);
-  }
+  if (signature.reduction == Reduction::kMax || sums_words(signature)) keep_room(*operation);
   if (pending_.empty()) progressed_at_ = supervised_at_ = now;
   pending_.push_back(operation);
   schedule_.submit(operation);
+}
+
+void Engine::keep_room(Operation& operation) const {
+  const Signature& signature = operation.call.signature;
+  const std::uint64_t bytes = signature.elements * item_bytes(signature.type) * layout_.ranks;
+  try {
+    operation.gathered.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    operation.lacking = bytes;
+    operation.cancelled = true;  // the other ranks are told
+  }
 }
 
 bool Engine::cancel(Operation& operation) {

@@ -157,6 +157,9 @@ class Engine {
   // Puts vector `index` into the result.
   void put(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
            const wire::Header& header, const std::uint8_t* payload);
+  // Has room for what all ranks give, where it is kept until the operation is done; the operation
+  // is cancelled where there is none.
+  void keep_room(Operation& operation) const;
   void complete(Operation& operation, Nanos now);
   void forget(const Operation& operation);
 

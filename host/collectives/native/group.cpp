@@ -10,8 +10,6 @@
 namespace catchment::host {
 namespace {
 
-// What a thread looks out for while a group closes: nothing but the port.
-const std::atomic<int> kNothing{0};
 // How long a group that closes waits until the switch has told the others, and says it again.
 constexpr Nanos kFarewell = kSecond / 2;
 constexpr Nanos kFarewellEvery = 5 * kMillisecond;
@@ -66,7 +64,7 @@ std::shared_ptr<Operation> Group::start(Call call) {
     hub.turn(now);
     return hub.shared_from_this();
   });
-  if (!operation->done.load()) at->stir();
+  at->hand_on(!operation->done.load());
   return operation;
 }
 
@@ -188,7 +186,7 @@ void Group::say_farewell(Nanos until) {
       told = engine_->has_left() || engine_->absent() || engine_->failure().has_value();
       return hub.shared_from_this();
     });
-    if (!told) at->sleep(std::min(until, now + kFarewellEvery), kNothing);
+    if (!told) at->sleep(std::min(until, now + kFarewellEvery));
   }
 }
 
@@ -207,7 +205,7 @@ void Group::close(Nanos linger) {
       return hub.shared_from_this();
     });
     if (settled) break;
-    at->sleep(std::min(until, monotonic_now() + kMillisecond), kNothing);
+    at->sleep(std::min(until, monotonic_now() + kMillisecond));
   }
   if (linger > 0) say_farewell(monotonic_now() + kFarewell);
   const std::scoped_lock moving(moving_);
@@ -224,6 +222,7 @@ void Group::close(Nanos linger) {
     hub.remove(*engine_);
     engine_->release_port();  // the next communicator may want it
   });
+  at->hand_on();  // to the other groups of the port
   if (own_hub_ != nullptr && own_hub_ != at) own_hub_->stop();
 }
 

@@ -1,7 +1,6 @@
 #include "hub.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,13 +10,12 @@
 namespace catchment::host {
 namespace {
 
-// The longest sleep of a thread; the second where another thread may receive what it waits for.
-constexpr Nanos kLongest = 50 * kMillisecond;
-constexpr Nanos kShared = kMillisecond;
+// The longest sleep of a thread that nobody can wake.
+constexpr Nanos kUnreachable = kMillisecond;
 // How long the hub's own thread leaves the protocol to a caller that has just waited and may wait
 // again soon.
 constexpr Nanos kCallerGrace = kMillisecond;
-// What a thread looks out for that is not the hub's own: nothing but the port.
+// What a thread looks out for besides the port: nothing.
 const std::atomic<int> kNothing{0};
 // A thread that has had the engines lets others in, once each; more of them may come.
 constexpr int kMostYields = 64;
@@ -33,15 +31,16 @@ Hub::Turn::Turn(Hub& hub) : hub_(hub) {
 }
 
 Hub::Turn::~Turn() {
+  hub_.sleepers_.wake_done();
   hub_.mutex_.unlock();
   for (int i = 0; i < kMostYields && hub_.wanted_.load() != 0; ++i) Processor::yield();
 }
 
-Hub::Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin)
+Hub::Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin, Nanos longest)
     : attachment_(std::move(attachment)),
       alone_(collective_patience(spin, true)),
       sharing_(collective_patience(spin, false)),
-      wakeup_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd") {
+      longest_(longest) {
   thread_ = std::thread([this] {
     std::fesetenv(FE_DFL_ENV);  // denormals and rounding as the number formats need them
     run();
@@ -130,18 +129,23 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
     } else if (spins && (next = patience.next(quiet_since, now)) != Waiting::kSleep) {
       patience.pass(next, monotonic_now());
     } else if (!done.load(std::memory_order_acquire)) {
-      sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);
+      sleep(until, &done, nullptr);
     }
   }
   waited_at_.store(now);
   waiters_.fetch_sub(1);
+  hand_on();
 }
 
-void Hub::sleep(Nanos until, const std::atomic<int>& stop) {
+void Hub::sleep(Nanos until, const std::atomic<bool>* done, const std::atomic<int>* stop) {
+  const Sleepers::Sleeper self(sleepers_, done);  // who looks for it after this wakes it
+  const Nanos longest = self.descriptor() == -1 ? std::min(longest_, kUnreachable) : longest_;
+  until = std::min(until, monotonic_now() + longest);
   std::array<pollfd, 2> ready{};
   ready[0].fd = -1;  // which ppoll() takes for none
   {
     const Turn mine(*this);
+    if ((done != nullptr && done->load()) || (stop != nullptr && stop->load() != 0)) return;
     bool full = false;
     for (const Member& member : members_) {
       full |= member.engine->blocked();
@@ -149,30 +153,29 @@ void Hub::sleep(Nanos until, const std::atomic<int>& stop) {
     }
     if (!members_.empty()) {
       Engine& any = *members_.front().engine;
-      if (!any.may_sleep(full, stop)) return;
+      if (!any.may_sleep(full, stop == nullptr ? kNothing : *stop)) return;
       ready[0].fd = any.descriptor();
       ready[0].events = static_cast<short>(POLLIN | (full ? POLLOUT : 0));
     }
   }
-  ready[1].fd = wakeup_.get();
+  ready[1].fd = self.descriptor();
   ready[1].events = POLLIN;
   const Nanos left = std::max<Nanos>(until - monotonic_now(), 0);
   const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
   ppoll(ready.data(), ready.size(), &timeout, nullptr);
-  if (ready[1].revents == 0) return;
-  std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t size = read(wakeup_.get(), &count, sizeof count);
 }
 
-void Hub::stir() {
-  const bool waited_lately = monotonic_now() - waited_at_.load() < kCallerGrace;
-  if (waiters_.load() == 0 && !waited_lately) wake();
+void Hub::hand_on(bool begun) {
+  if (begun && waiters_.load() == 0 && monotonic_now() - waited_at_.load() >= kCallerGrace) {
+    wake();
+  } else {
+    sleepers_.wake_one();
+  }
 }
 
 void Hub::wake() {
   stirred_.store(1);
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t size = write(wakeup_.get(), &one, sizeof one);
+  sleepers_.wake_all();
   rested_.notify_one();
 }
 
@@ -199,7 +202,7 @@ void Hub::run() {
     } else if (more && sharing_.next(quiet_since, now) != Waiting::kSleep) {
       sharing_.yield(monotonic_now());
     } else {
-      sleep(now + kLongest, stirred_);
+      sleep(now + longest_, nullptr, &stirred_);
     }
   }
 }

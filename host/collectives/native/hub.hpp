@@ -13,16 +13,17 @@
 #include <thread>
 #include <vector>
 
-#include "catchment/common/file_descriptor.hpp"
 #include "catchment/common/patience.hpp"
 #include "engine.hpp"
 #include "shm_port.hpp"
+#include "sleepers.hpp"
 
 namespace catchment::host {
 
 class Hub : public std::enable_shared_from_this<Hub> {
  public:
-  // Waits for its turn at the engines; a thread that runs the protocol lets others in between.
+  // Waits for its turn at the engines; a thread that runs the protocol lets others in between. Who
+  // sleeps and has what it waits for is woken at its end.
   class Turn {
    public:
     explicit Turn(Hub& hub);
@@ -35,8 +36,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   };
 
   // `attachment`: what the engines have shares of; null: one engine comes, with a port of its own.
-  // spin: see collective_patience().
-  Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin);
+  // spin: see collective_patience().  `longest`: that a thread sleeps.
+  Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin, Nanos longest = 50 * kMillisecond);
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
   ~Hub();
@@ -47,7 +48,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   void add(Engine& engine, ShmShare* share);
   void remove(Engine& engine);
   bool empty() const { return members_.empty(); }
-  // Gives a turn to every engine that has something to do; true when anything came or went.
+  // Gives a turn to every engine that has something to do; true when anything came or went.  Who
+  // has called it calls sleep() or hand_on() next.
   bool turn(Nanos now, IfTaken taken = IfTaken::kWait);
 
   // Without one.
@@ -55,11 +57,12 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // `spins`: it looks for frames for a while before it sleeps, so that it is soon done on a machine
   // that has a processor for it; one that sleeps at once is run sooner on a machine that has none.
   void wait(const std::atomic<bool>& done, Nanos until, bool spins = true);
-  // Sleeps until the port has something, the time `until` has come, or `stop` is not 0.
-  void sleep(Nanos until, const std::atomic<int>& stop);
-  // Something was started: has the hub's own thread run it, unless a caller waits or is about to.
-  void stir();
-  // Has the hub's own thread look again at what it sleeps on.
+  // Sleeps until the port has something, the time `until` has come, or somebody wakes the thread.
+  void sleep(Nanos until) { sleep(until, nullptr, nullptr); }
+  // Leaves the port to others, of whom some may sleep.  `begun`: what this thread has started is
+  // under way, and the hub's own thread runs it unless a caller waits or is about to.
+  void hand_on(bool begun = false);
+  // Has whoever sleeps look again at what there is.
   void wake();
   // Ends the hub's own thread and gives the attachment back; there is no engine any more.
   void stop();
@@ -79,10 +82,13 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Whether every rank of each group has a processor, and whoever runs the switch's program, too.
   bool own_processor() const;
   void run();
+  // The same as sleep(), until `done`, where there is such, and `stop` is not 0.
+  void sleep(Nanos until, const std::atomic<bool>* done, const std::atomic<int>* stop);
 
   std::shared_ptr<ShmAttachment> attachment_;
   Patience alone_;    // of callers that have a processor for themselves
   Patience sharing_;  // of all others, and of the hub's own thread, beside which a caller computes
+  const Nanos longest_;
   const int processors_ = Processor::count();
   std::vector<Member> members_;
   std::mutex mutex_;                 // of the engines
@@ -91,7 +97,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   std::atomic<Nanos> waited_at_{0};  // when the last one left
   std::atomic<int> stirred_{0};      // something is new for the own thread
   std::atomic<bool> stop_{false};
-  FileDescriptor wakeup_;
+  Sleepers sleepers_;
   std::mutex resting_;
   std::condition_variable rested_;
   std::mutex stopping_;

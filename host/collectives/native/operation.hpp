@@ -82,6 +82,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
 
   // The engine keeps these.
   bool cancelled = false;
+  std::uint64_t lacking = 0;           // bytes that this rank has not got, and so cancels it
   bool agreed = false;                 // all ranks want the same
   bool missed = false;                 // and E is not what all of them have guessed
   std::uint32_t received = 0;          // data vectors

@@ -12,8 +12,8 @@ LIMIT: Final = 60
 """Seconds; then a child that hangs is ended."""
 
 
-def in_child(body: Callable[[], bool]) -> bool:
-    """Whether a forked child that does this says yes; it ends here, whatever becomes of it."""
+def begin_child(body: Callable[[], bool]) -> int:
+    """Fork a child that does this; its process id, for `said_yes`."""
     child = os.fork()
     if child == 0:
         signal.alarm(LIMIT)
@@ -24,4 +24,14 @@ def in_child(body: Callable[[], bool]) -> bool:
             traceback.print_exc()
         finally:
             os._exit(code)
+    return child
+
+
+def said_yes(child: int) -> bool:
+    """Whether what a child did was true; it has ended, whatever became of it."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def in_child(body: Callable[[], bool]) -> bool:
+    """Whether a forked child that does this says yes."""
+    return said_yes(begin_child(body))

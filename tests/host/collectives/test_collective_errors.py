@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pickle
 import random
+import resource
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from collective_lab import PATIENCE, all_exact, communicators, results, start, together
-from forked import in_child
+from forked import begin_child, in_child, said_yes
 
 from catchment.controlplane.jobs import JobPlan
 from catchment.host import Stream
@@ -407,3 +409,26 @@ def test_the_port_is_chosen(lab: ShmLab, job: JobPlan, monkeypatch: pytest.Monke
     description = job.describe("w1") | {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
     with Communicator.of_job(description, port="auto") as rank:
         assert rank.port == "udp"
+
+
+def test_a_rank_without_memory_for_a_maximum_says_so_to_all(lab: ShmLab, job: JobPlan) -> None:
+    """All ranks' arrays are kept until it is done: whoever has no room cancels it, and goes on."""
+    elements = 50_000_000
+
+    def poor() -> bool:
+        with lab.communicator(job, NAMES[1], timeout=40.0) as rank:
+            array = np.zeros(elements, np.float32)
+            used = 1024 * int(Path("/proc/self/status").read_text().split("VmSize:")[1].split()[0])
+            resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20), resource.RLIM_INFINITY))
+            with pytest.raises(CollectiveError, match=r"no memory for the 600000000 bytes.*rank 1.*parts") as info:
+                rank.all_reduce(array, op="max").wait(40)
+            rank.barrier().wait(40)
+            return info.value.kind == "system" and not info.value.fatal
+
+    child = begin_child(poor)
+    with lab.communicator(job, NAMES[0], timeout=40.0) as first, lab.communicator(job, NAMES[2], timeout=40.0) as last:
+        said = together([first, last], lambda rank: rank.all_reduce(np.zeros(elements, np.float32), op="max").wait(40))
+        after = together([first, last], lambda rank: rank.barrier().wait(40))
+    assert said_yes(child)
+    assert [(error.kind, error.peers) for error in said] == [("cancelled", (1,))] * 2
+    assert not [error for error in after if isinstance(error, Exception)]

@@ -70,3 +70,25 @@ def test_an_engine_that_goes_leaves_nothing_queued() -> None:
 def test_a_port_that_an_engine_leaves_sends_nothing_of_it_later() -> None:
     """What it has queued lies in the engine, and would be another vector by the time that the engine comes back."""
     assert _machines.after_a_change() == (1, 0)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("waits", [False, True])
+def test_whoever_takes_a_turn_and_goes_leaves_no_sleeper_deaf(waits: bool, begun: bool) -> None:
+    """A port wakes who has armed it last, and a turn disarms it: the hub's own thread, or a caller, arms it again."""
+    sleeping = _machines.Sleeping()
+    if waits:
+        sleeping.have_a_waiter()
+    for _ in range(5):
+        assert sleeping.armed
+        assert not sleeping.turn()
+        sleeping.hand_on(begun=begun)
+    assert sleeping.armed
+
+
+def test_a_sleeper_is_woken_when_another_thread_has_received_what_it_waits_for() -> None:
+    sleeping = _machines.Sleeping()
+    sleeping.have_a_waiter()
+    assert sleeping.armed
+    sleeping.finish()
+    assert sleeping.ended
