@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from catchment.softswitch.compiler.source import Location
@@ -39,6 +41,17 @@ class Refusal(Exception):  # noqa: N818 - an internal control flow signal, never
 
 class FollowUp(Refusal):
     """A consequence of an error already reported; not reported itself."""
+
+
+@contextmanager
+def refuse_deep(
+    loc: Location, what: str = "an expression or statement is", earlier: Sequence[Diagnostic] = ()
+) -> Iterator[None]:
+    """Refuses what is nested too deeply inside, after the errors `earlier`: every stage goes down by recursion."""
+    try:
+        yield
+    except RecursionError:
+        raise CompileError([*earlier, Diagnostic(loc, f"{what} nested too deeply", "split it up")]) from None
 
 
 @dataclass(slots=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.check import check
-from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic, Diagnostics
+from catchment.softswitch.compiler.diagnostics import Diagnostic, Diagnostics
 from catchment.softswitch.compiler.lexer import tokenize
 from catchment.softswitch.compiler.parser import parse
 from catchment.softswitch.compiler.preprocess import preprocess
-from catchment.softswitch.compiler.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,7 @@ class Checked:
 def check_text(text: str, file: str = "<text>") -> Checked:
     """Checks preprocessed text. Raises `CompileError`."""
     diagnostics = Diagnostics()
-    try:
-        program = check(parse(tokenize(text, file)), diagnostics)
-    except RecursionError:
-        message = "an expression or statement is nested too deeply"
-        raise CompileError([Diagnostic(Location(file, 1, 1), message, "split it up")]) from None
+    program = check(parse(tokenize(text, file)), diagnostics)
     return Checked(program, tuple(diagnostics.warnings))
 
 

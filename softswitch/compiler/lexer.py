@@ -81,6 +81,15 @@ _TOKEN = re.compile(
 _MARKER = re.compile(r"[ \t]*#(?:line)?[ \t]+(\d+)[ \t]*(?:\"((?:\\.|[^\"\\])*)\")?[^\n]*")
 _NUMBER = re.compile(r"(?:(\d+)([ws]))?(?:0([xXbBoOdD]))?([0-9a-fA-F_]+)")
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
+_WRITTEN = re.compile(r"([0-9]+[ws](?=[0-9_]))?(?:0([xXbBoOdD]))?([0-9A-Za-z_]*)")
+_LONGEST_DECIMAL = 4300
+"""Python reads no longer ones."""
+_DIGITS = {
+    "x": ("a hexadecimal", "0123456789abcdef"),
+    "b": ("a binary", "01"),
+    "o": ("an octal", "01234567"),
+    "d": ("a decimal", "0123456789"),
+}
 
 
 def tokenize(text: str, file: str) -> list[Token]:
@@ -115,6 +124,8 @@ def tokenize(text: str, file: str) -> list[Token]:
             line_start = match.start() + piece.rindex("\n") + 1
         if kind in ("space", "newline", "comment"):
             continue
+        if kind == "number":
+            _refuse_wrong_digits(text, match.start(), loc)
         token = _make(str(kind), piece, loc, match.start() == previous_end)
         previous_end = position
         if token.text == "pragma" and tokens and tokens[-1].text == "@" and token.glued:
@@ -134,13 +145,27 @@ def _make(kind: str, piece: str, loc: Location, glued: bool) -> Token:
     return Token(Kind.SYMBOL if kind == "symbol" else Kind.OTHER, piece, loc, glued=glued)
 
 
+def _refuse_wrong_digits(text: str, start: int, loc: Location) -> None:
+    """Refuses a number with a size or a base that goes on with what is no digit of it: `8w0b12` is no `8w0b1`."""
+    written = _WRITTEN.match(text, start)
+    if written is None or (written[1] is None and written[2] is None):
+        return
+    name, digits = _DIGITS[(written[2] or "d").lower()]
+    wrong = next((c for c in written[3] if c.lower() not in digits and c != "_"), None)
+    if wrong is not None:
+        raise CompileError([Diagnostic(loc, f"number `{written[0]}`: `{wrong}` is not {name} digit")])
+    if not written[3].strip("_"):
+        raise CompileError([Diagnostic(loc, f"number `{written[0]}` has no digits")])
+
+
 def _number(piece: str, loc: Location) -> NumberValue:
     match = _NUMBER.fullmatch(piece)
     assert match is not None, "the token pattern and the number pattern disagree"
     digits = match[4].replace("_", "")
-    if not digits:
-        raise CompileError([Diagnostic(loc, f"number `{piece}` has no digits")])
     base = _BASES[(match[3] or "d").lower()]
+    if base == 10 and len(digits) > _LONGEST_DECIMAL:
+        message = f"a decimal number of {len(digits)} digits"
+        raise CompileError([Diagnostic(loc, message, f"{_LONGEST_DECIMAL} are taken; write it in hexadecimal")])
     value = int(digits, base)
     if match[1] is None:
         return NumberValue(value, base=base)

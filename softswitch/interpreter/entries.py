@@ -77,8 +77,7 @@ class TableState:
         state = cls(name, owner, table, key_fields(table), profile, _bound(table.default_action))
         places = [_annotated(entry, i + 1) for i, entry in enumerate(table.entries)]
         for entry, place in zip(table.entries, places, strict=True):
-            matches = [m for k, m in zip(table.keys, entry.matches, strict=True) if k.kind != "selector"]
-            wants = tuple(program_match(f, m) for f, m in zip(state.fields, matches, strict=True))
+            wants = tuple(program_match(f, m) for f, m in zip(state.fields, entry.matches, strict=True))
             priority = max(places) + 1 - place
             if entry.priority is not None:
                 priority = entry.priority if table.largest_priority_wins else HIGHEST_PRIORITY - entry.priority

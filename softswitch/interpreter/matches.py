@@ -121,5 +121,7 @@ def program_match(field: Field, match: ir.Match) -> Want:
     assert match.second is not None
     second = _number(match.second, field.type)
     if match.kind is MatchValueKind.RANGE:
+        if first > second:  # of signed numbers: to the control plane, none is below zero
+            raise InterpreterError(f"{match.loc}: a range from below zero to above in an entry")
         return Want(field.ones, first, second)
     return Want(second, first & second, first & second, second.bit_count() if field.kind == "lpm" else 0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import Type
+from catchment.softswitch.interpreter.errors import too_deep
 from catchment.softswitch.interpreter.signals import RejectSignal
 from catchment.softswitch.interpreter.statements import Statements
 from catchment.softswitch.interpreter.values import show, to_bits
@@ -30,6 +31,8 @@ class ParserStates(Statements):
                 for stmt in state.body:
                     self.run(stmt)
                 name = self._next(state.transition)
+            except RecursionError:
+                raise too_deep(state.loc) from None
             finally:
                 self.trace.depth -= 1
         raise RejectSignal("ParserTimeout")

@@ -15,6 +15,7 @@ from enum import IntEnum
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import StructType
 from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
+from catchment.softswitch.interpreter.errors import too_deep
 from catchment.softswitch.interpreter.externs import DROP_PORT, Machine
 from catchment.softswitch.interpreter.packet import Packet, Requests
 from catchment.softswitch.interpreter.places import Variables
@@ -140,7 +141,10 @@ class Pipeline:
         instance = self.program.pipeline[block]
         variables: Variables = dict(zip(instance.unit.params, arguments, strict=True))
         with contextlib.suppress(ExitSignal):
-            Machine(packet).run_unit(instance, variables)
+            try:
+                Machine(packet).run_unit(instance, variables)
+            except RecursionError:
+                raise too_deep(instance.unit.loc) from None
 
     def _fresh(self, packet: Packet, port: int, type_: InstanceType) -> Blocks:
         types = [param.type for param in self.program.pipeline["ig"].unit.params]

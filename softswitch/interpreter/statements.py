@@ -7,7 +7,7 @@ from catchment.softswitch.compiler.loop_rounds import Loop
 from catchment.softswitch.compiler.types import TupleType
 from catchment.softswitch.interpreter.arithmetic import wrapped
 from catchment.softswitch.interpreter.calls import Calls
-from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.errors import InterpreterError, too_deep
 from catchment.softswitch.interpreter.places import ElementPlace, MemberPlace
 from catchment.softswitch.interpreter.signals import BreakSignal, ContinueSignal, ExitSignal, ReturnSignal
 from catchment.softswitch.interpreter.trace import text_of
@@ -31,15 +31,16 @@ class Statements(Calls):
         match stmt:
             case ir.Block():
                 for inner in stmt.body:
-                    self.run(inner)
+                    try:
+                        self.run(inner)
+                    except RecursionError:
+                        raise too_deep(inner.loc) from None
             case ir.Declare():
                 self._declare(stmt.variable, self.value(stmt.init) if stmt.init is not None else None)
             case ir.Assign():
                 self._assign(stmt)
             case ir.If():
-                taken = self.number(stmt.cond)
-                self.trace.line(f"if: {'true' if taken else 'false'}", stmt.loc)
-                self.run(stmt.then if taken else stmt.orelse)
+                self.run(self._taken(stmt))
             case ir.Evaluate():
                 self._evaluate(stmt.expr)
             case ir.ActionCall():
@@ -73,6 +74,16 @@ class Statements(Calls):
                 raise ContinueSignal
             case _:
                 raise InterpreterError(f"{stmt.loc}: statement {type(stmt).__name__}")
+
+    def _taken(self, stmt: ir.If) -> ir.Block:
+        """The body that an `if` with all its `else if` comes to."""
+        while True:
+            taken = self.number(stmt.cond)
+            self.trace.line(f"if: {'true' if taken else 'false'}", stmt.loc)
+            body = stmt.then if taken else stmt.orelse
+            if taken or len(body.body) != 1 or not isinstance(following := body.body[0], ir.If):
+                return body
+            stmt = following
 
     def _declare(self, variable: ir.Variable, value: Value | None) -> None:
         self.frame.variables[variable] = default_value(variable.type) if value is None else value

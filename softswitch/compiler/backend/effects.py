@@ -14,7 +14,21 @@ _OPAQUE = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.Co
 
 
 def children(root: object) -> Iterator[object]:
-    """The nodes, and tuples of them, right below `root`; declared objects that are only referred to are left out."""
+    """The nodes, and tuples of them, right below `root`; declared objects that are only referred to are left out.
+
+    Every `else if` of an `if` counts as right below it: a chain of them, however long, is one level.
+    """
+    if isinstance(root, ir.If):
+        links, orelse = ir.branches(root)
+        for link in links:
+            yield link.cond
+            yield link.then
+        yield orelse
+    else:
+        yield from _below(root)
+
+
+def _below(root: object) -> Iterator[object]:
     if isinstance(root, tuple):
         yield from root
     elif isinstance(root, ir.Node):
@@ -25,11 +39,13 @@ def children(root: object) -> Iterator[object]:
 
 
 def nodes(root: object) -> Iterator[ir.Node]:
-    """Every node below `root`, itself included."""
-    if isinstance(root, ir.Node):
-        yield root
-    for child in children(root):
-        yield from nodes(child)
+    """Every node below `root`, itself included, outermost first, in source order."""
+    pending = [root]
+    while pending:
+        at = pending.pop()
+        if isinstance(at, ir.Node):
+            yield at
+        pending += reversed(list(_below(at)))
 
 
 def has_effects(expr: ir.Expr) -> bool:

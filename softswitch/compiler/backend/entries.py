@@ -46,6 +46,8 @@ def _field(types: Types, key: ir.Key, number: int, match: ir.Match) -> str | Non
     if kind is ir.MatchValueKind.EXACT and key.kind == "range":
         mask = _bytes(first)
     elif key.kind == "range":
+        if first > second:  # of signed numbers: to the control plane, none is below zero
+            raise unsupported(match.loc, "a range from below zero to above in an entry")
         mask = _bytes(second)
     elif key.kind == "ternary":
         if kind is ir.MatchValueKind.RANGE:
@@ -94,11 +96,10 @@ def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, ou
     numbers_written = [_annotated(entry, i + 1) for i, entry in enumerate(table.entries)]
     needs_priority = any(k.kind in ("ternary", "range", "optional") for k in keys)
     for i, entry in enumerate(table.entries):
-        matches = [m for k, m in zip(table.keys, entry.matches, strict=True) if k.kind != "selector"]
         with out.block():
             out.line("TableEntry entry;")
             out.line(f"entry.table_id = {t.id}U;")
-            for key, number, match in zip(keys, numbers, matches, strict=True):
+            for key, number, match in zip(keys, numbers, entry.matches, strict=True):
                 text = _field(types, key, number, match)
                 if text is not None:
                     out.line(f"entry.match.push_back({text});")

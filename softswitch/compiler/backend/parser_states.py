@@ -10,13 +10,33 @@ from catchment.softswitch.compiler.backend.scope import Scope
 from catchment.softswitch.compiler.backend.statements import Statements
 from catchment.softswitch.compiler.backend.tables import KeyLayout, key_layout, key_words, lookup
 from catchment.softswitch.compiler.backend.text import Writer, identifier
-from catchment.softswitch.compiler.types import FieldsType, TupleType, Type
+from catchment.softswitch.compiler.diagnostics import refuse_deep
+from catchment.softswitch.compiler.types import (
+    BitType,
+    BoolType,
+    FieldsType,
+    IntType,
+    SerEnumType,
+    TupleType,
+    Type,
+    bit_width,
+)
 
 MAX_STEPS = 65536
 
 
 def value_set_fields(value_set: ir.ValueSet) -> list[tuple[str, Type, str]]:
-    """Name, type and match kind of each member field."""
+    """Name, type and match kind of each member field; refuses those that no member can be written for."""
+    fields = _fields_of(value_set)
+    for name, t, kind in fields:
+        if not isinstance(t, BitType | IntType | BoolType | SerEnumType):
+            raise unsupported(value_set.loc, f"value set {value_set.name} with {name} of type {t}")
+        if kind == "range" and bit_width(t) > 64:
+            raise unsupported(value_set.loc, f"value set {value_set.name} with a range of {bit_width(t)} bits")
+    return fields
+
+
+def _fields_of(value_set: ir.ValueSet) -> list[tuple[str, Type, str]]:
     element = value_set.element
     if isinstance(element, FieldsType):
         out = []
@@ -88,7 +108,8 @@ class _States:
             with body.block():
                 statements = Statements(inner)
                 statements.run(state.body)
-                self._transition(statements, state)
+                with refuse_deep(state.loc):
+                    self._transition(statements, state)
             transition = state.transition
             targets = [transition.next_state] if isinstance(transition, ir.Goto) else []
             if isinstance(transition, ir.Select):

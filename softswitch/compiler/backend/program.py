@@ -20,6 +20,7 @@ from catchment.softswitch.compiler.backend.long_headers import long_runs, write_
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
+from catchment.softswitch.compiler.diagnostics import refuse_deep
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import StructType, Type
 
@@ -124,12 +125,11 @@ class _Generator:
                 )
         code = Writer()
         for function in self.program.functions:
-            units.function(self.scope, code, function)
+            with refuse_deep(function.loc):
+                units.function(self.scope, code, function)
         for unit in self.program.units:
-            if isinstance(unit, ir.ControlUnit):
-                units.control(self.scope, code, unit)
-            else:
-                units.parser(self.scope, code, unit)
+            with refuse_deep(unit.loc):
+                units.write_unit(self.scope, code, unit)
         declarations = Declarations(self.types)
         for t, loc in _types_used(self.program):
             declarations.require(t, loc)
@@ -249,4 +249,5 @@ def generate(program: ir.Program, p4info: Any, name: str, externs: Path | None =
     """
     if externs is None:
         user_externs.refuse_without_file(program)
-    return _Generator(program, p4info, name, externs).write()
+    with refuse_deep(program.pipeline["ig"].decl.loc, "code or instances are"):
+        return _Generator(program, p4info, name, externs).write()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend import calls, loop_writer, reroll
 from catchment.softswitch.compiler.backend.effects import has_effects
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expressions import Expressions, is_signed
 from catchment.softswitch.compiler.backend.scope import Scope, variable_name
-from catchment.softswitch.compiler.backend.text import string_literal
+from catchment.softswitch.compiler.backend.text import Writer, string_literal
+from catchment.softswitch.compiler.diagnostics import refuse_deep
 from catchment.softswitch.compiler.loop_rounds import Loop, is_counted
 from catchment.softswitch.compiler.types import StackType, TupleType, UnionType
 
@@ -25,17 +28,22 @@ class Statements:
         at = 0
         while at < len(body):
             stmt = body[at]
-            program = self.scope.program
-            count, arguments = reroll.find(program.types, program.exits, self.scope.unit, body[at:])
-            if count:
-                assert isinstance(stmt, ir.UnitApply)
-                loop_writer.write(self.ex, stmt, count, arguments)
-                at += count
-                continue
-            self.statement(stmt)
+            with refuse_deep(stmt.loc):
+                at += self._next(body[at:])
             if isinstance(stmt, ir.Return | ir.Exit | ir.Break | ir.Continue):
                 break
-            at += 1
+
+    def _next(self, body: tuple[ir.Stmt, ...]) -> int:
+        """The first statement, with those that become one loop with it; how many these are."""
+        stmt = body[0]
+        program = self.scope.program
+        count, arguments = reroll.find(program.types, program.exits, self.scope.unit, body)
+        if not count:
+            self.statement(stmt)
+            return 1
+        assert isinstance(stmt, ir.UnitApply)
+        loop_writer.write(self.ex, stmt, count, arguments)
+        return count
 
     def statement(self, stmt: ir.Stmt) -> None:
         method = getattr(self, f"_{type(stmt).__name__}", None)
@@ -72,12 +80,30 @@ class Statements:
 
     def _If(self, stmt: ir.If) -> None:  # noqa: N802
         out = self.scope.out
-        out.line(f"if ({self.ex.value(stmt.cond)}) {{")
-        self._branch(stmt.then)
-        if stmt.orelse.body:
+        (first, *others), orelse = ir.branches(stmt)
+        out.line(f"if ({self.ex.value(first.cond)}) {{")
+        self._branch(first.then)
+        with ExitStack() as inside:
+            for link in others:
+                self._else_if(link, inside)
+            if orelse.body:
+                out.line("} else {")
+                self._branch(orelse)
+            out.line("}")
+
+    def _else_if(self, link: ir.If, inside: ExitStack) -> None:
+        """Writes a further condition of a chain; one that takes statements goes into a block, which `inside` closes."""
+        out, before = self.scope.out, Writer()
+        cond = Expressions(self.scope.nested(before)).value(link.cond)
+        if before.lines:
             out.line("} else {")
-            self._branch(stmt.orelse)
-        out.line("}")
+            inside.callback(out.line, "}")
+            inside.enter_context(out.indented())
+            out.extend(before)
+            out.line(f"if ({cond}) {{")
+        else:
+            out.line(f"}} else if ({cond}) {{")
+        self._branch(link.then)
 
     def _Evaluate(self, stmt: ir.Evaluate) -> None:  # noqa: N802
         text = self.ex.value(stmt.expr)

@@ -22,6 +22,7 @@ from catchment.softswitch.compiler.backend.scope import (
 from catchment.softswitch.compiler.backend.statements import Statements
 from catchment.softswitch.compiler.backend.tables import TableFunction, parameter
 from catchment.softswitch.compiler.backend.text import Writer, identifier
+from catchment.softswitch.compiler.diagnostics import refuse_deep
 from catchment.softswitch.compiler.types import ExternType
 
 
@@ -90,7 +91,8 @@ def control(program: ProgramScope, out: Writer, unit: ir.ControlUnit) -> None:
         for action in [*_used_global_actions(unit), *unit.actions]:
             _action(program, out, unit, action)
         for table in unit.tables:
-            TableFunction(Scope(program, out, unit), table).write()
+            with refuse_deep(table.loc):
+                TableFunction(Scope(program, out, unit), table).write()
         scope = Scope(program, out, unit, returns_exit=exits)
         inline = "[[gnu::always_inline]] " if reroll.shiftable(unit) else ""
         with out.block(f"{inline}{'bool' if exits else 'void'} run()"):
@@ -116,6 +118,14 @@ def parser(program: ProgramScope, out: Writer, unit: ir.ParserUnit) -> None:
                     statements.declare_member(local)
             write_states(scope, unit)
     out.line()
+
+
+def write_unit(program: ProgramScope, out: Writer, unit: ir.ControlUnit | ir.ParserUnit) -> None:
+    """A control or parser type."""
+    if isinstance(unit, ir.ControlUnit):
+        control(program, out, unit)
+    else:
+        parser(program, out, unit)
 
 
 def function(program: ProgramScope, out: Writer, fn: ir.Function) -> None:

@@ -38,15 +38,19 @@ def _lower(annotation: ast.Annotation) -> ir.Annotation:
     if annotation.structured:
         values = tuple(_literal(v) for v in annotation.values)
         pairs = tuple((key, _literal(value)) for key, value in annotation.pairs)
-        return ir.Annotation(annotation.name, values, pairs, "", True, annotation.loc)
+        note = ir.Annotation(annotation.name, values, pairs, "", True, annotation.loc)
+        return _checked(note) if note.name in _ONE_NUMBER else note
     text = _text(annotation.tokens)
     pairs = _pairs(annotation) if annotation.name in _KEY_VALUE else ()
     values = () if pairs else _values(annotation.tokens)
-    result = ir.Annotation(annotation.name, values, pairs, text, False, annotation.loc)
-    wrong = _wrong_arguments(result)
+    return _checked(ir.Annotation(annotation.name, values, pairs, text, False, annotation.loc))
+
+
+def _checked(note: ir.Annotation) -> ir.Annotation:
+    wrong = _wrong_arguments(note)
     if wrong:
-        raise Refusal(annotation.loc, f"@{annotation.name}: {wrong}")
-    return result
+        raise Refusal(note.loc, f"@{note.name}: {wrong}")
+    return note
 
 
 def _wrong_arguments(note: ir.Annotation) -> str:

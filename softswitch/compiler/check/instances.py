@@ -21,7 +21,7 @@ from catchment.softswitch.compiler.scope import (
     TypeSymbol,
 )
 from catchment.softswitch.compiler.source import Location
-from catchment.softswitch.compiler.types import ExternType, Type, TypeVar
+from catchment.softswitch.compiler.types import BitType, ExternType, InfIntType, Type, TypeVar
 
 Unit = ir.ControlUnit | ir.ParserUnit
 
@@ -250,7 +250,19 @@ class InstanceChecker(TableChecker):
         aligned = self.align(decl.params, args, loc, symbol.decl.name)
         with self.scoped(self.child_scope(symbol.scope, symbol.decl.type_params, extern.type_args)):
             params = self.lower_params(decl.params, declare=False)
+        for param, arg in zip(params, aligned, strict=True):
+            if param.name == "size" and arg is not None and arg.value is not None:
+                self._check_size(symbol.decl.name, param.type, arg.value)
         return self.bind(params, decl.params, aligned, loc, constants=True)
+
+    def _check_size(self, extern: str, type_: Type, written: ast.Expr) -> None:
+        """Refuses a number that would be cut to the width of the size: an object of another size would be made."""
+        size = self.expr(written)
+        if not isinstance(size, ir.Literal) or not isinstance(size.type, InfIntType) or not isinstance(type_, BitType):
+            return
+        most = (1 << type_.width) - 1
+        if not 0 <= int(size.value) <= most:
+            raise Refusal(written.loc, f"{size.value}: the size of {extern} is a {type_}: 0 to {most}")
 
     def property_instance(
         self, call: ast.Call, types: tuple[str, ...], written: ast.PropertyDecl, table: ast.TableDecl

@@ -7,7 +7,7 @@ from catchment.softswitch.compiler.check import v1model
 from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.typing import Bindings
 from catchment.softswitch.compiler.check.units import UnitChecker
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, refuse_deep
 from catchment.softswitch.compiler.scope import (
     BlockSymbol,
     ExternSymbol,
@@ -48,7 +48,8 @@ class ProgramChecker(UnitChecker):
         """Checks every declaration. Raises `CompileError` with all errors found."""
         for decl in written.declarations:
             try:
-                self._declare(decl)
+                with refuse_deep(decl.loc, earlier=self.diagnostics.errors):
+                    self._declare(decl)
             except Refusal as refusal:
                 self.diagnostics.add(refusal)
                 self.globals.names.setdefault(decl.name, PoisonSymbol(decl.loc))
@@ -57,8 +58,9 @@ class ProgramChecker(UnitChecker):
         if self._main is None:
             self.diagnostics.error(self._end, "the program has no `main`", "end it with: V1Switch(...) main;")
             self.diagnostics.raise_if_errors()
-        program = self._assemble()
-        v1model.check_program(program, self.diagnostics)
+        with refuse_deep(self._end, "instances are"):
+            program = self._assemble()
+            v1model.check_program(program, self.diagnostics)
         self.diagnostics.raise_if_errors()
         return program
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from catchment.softswitch.compiler import ast, ir
@@ -9,7 +10,9 @@ from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.calls import CallChecker
 from catchment.softswitch.compiler.check.context import Place
 from catchment.softswitch.compiler.check.values import describe, is_constant
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, refuse_deep
+from catchment.softswitch.compiler.scope import PoisonSymbol
+from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BitType,
     EnumType,
@@ -40,7 +43,8 @@ class StatementChecker(CallChecker):
         result: list[ir.Stmt] = []
         for statement in written:
             try:
-                checked = self.statement(statement)
+                with refuse_deep(statement.loc, earlier=self.diagnostics.errors):
+                    checked = self.statement(statement)
             except Refusal as refusal:
                 self.diagnostics.add(refusal)
                 self._declare_anyway(statement)
@@ -50,16 +54,16 @@ class StatementChecker(CallChecker):
         return tuple(result)
 
     def _declare_anyway(self, statement: ast.Stmt) -> None:
-        """Declare the name after an error in its declaration if its type is good, so that its uses are not errors
-        too."""
-        if isinstance(statement, ast.VarDecl) and statement.name not in self.scope.names:
-            try:
+        """Declare the name after an error in its declaration, so that its uses are not errors too: a variable if its
+        type is good."""
+        if not isinstance(statement, ast.Decl) or statement.name in self.scope.names:
+            return
+        if isinstance(statement, ast.VarDecl):
+            with suppress(Refusal):
                 type_ = self.resolve(statement.type)
-                self.declare_variable(
-                    ir.Variable(statement.loc, statement.name, self.unit.unique(statement.name), type_)
-                )
-            except Refusal:
-                pass
+                unique = self.unit.unique(statement.name)
+                self.declare_variable(ir.Variable(statement.loc, statement.name, unique, type_))
+        self.scope.names.setdefault(statement.name, PoisonSymbol(statement.loc))
 
     def function_body(self, written: ast.Block, result: Type) -> ir.Block:
         """A function's body; one that returns a value must do so on every path."""
@@ -86,12 +90,7 @@ class StatementChecker(CallChecker):
                 self.constant(written)
                 return None
             case ast.If():
-                cond = self.condition(written.cond, "condition")
-                then = self._body(written.then)
-                orelse = self._body(written.orelse) if written.orelse is not None else ir.Block(loc, ())
-                if isinstance(cond, ir.Literal):
-                    return then if cond.value else orelse
-                return ir.If(loc, cond, then, orelse)
+                return self._if(written)
             case ast.Switch():
                 return self._switch(written)
             case ast.For():
@@ -111,6 +110,22 @@ class StatementChecker(CallChecker):
             case ast.Instantiation():
                 raise Refusal(loc, f"{written.name}: an instance cannot be declared in a block")
         raise Refusal(loc, "this cannot be used as a statement")
+
+    def _if(self, written: ast.If) -> ir.If | ir.Block:
+        """An `if` with every `else if` after it, one by one; conditions that are known are decided."""
+        links: list[tuple[Location, ir.Expr, ir.Block]] = []
+        rest: ast.Stmt | None = written
+        while isinstance(rest, ast.If):
+            links.append((rest.loc, self.condition(rest.cond, "condition"), self._body(rest.then)))
+            written, rest = rest, rest.orelse
+        result: ir.If | ir.Block = self._body(rest) if rest is not None else ir.Block(written.loc, ())
+        for loc, cond, then in reversed(links):
+            if isinstance(cond, ir.Literal):
+                result = then if cond.value else result
+            else:
+                orelse = result if isinstance(result, ir.Block) else ir.Block(result.loc, (result,))
+                result = ir.If(loc, cond, then, orelse)
+        return result
 
     def _body(self, written: ast.Stmt) -> ir.Block:
         if isinstance(written, ast.Block):
@@ -301,7 +316,8 @@ def _always_returns(statement: ir.Stmt) -> bool:
     if isinstance(statement, ir.Block):
         return any(map(_always_returns, statement.body))
     if isinstance(statement, ir.If):
-        return _always_returns(statement.then) and _always_returns(statement.orelse)
+        links, orelse = ir.branches(statement)
+        return all(_always_returns(body) for body in (*(link.then for link in links), orelse))
     if isinstance(statement, ir.SwitchValue):
         return any(c.is_default for c in statement.cases) and all(_always_returns(c.body) for c in statement.cases)
     return False

@@ -7,7 +7,12 @@ from abc import abstractmethod
 from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.context import Place, UnitState, annotation_name
-from catchment.softswitch.compiler.check.entries import assign_priorities, refuse_duplicates
+from catchment.softswitch.compiler.check.entries import (
+    assign_priorities,
+    check_annotated,
+    refuse_duplicates,
+    without_empty,
+)
 from catchment.softswitch.compiler.check.keynames import key_name
 from catchment.softswitch.compiler.check.keysets import KeysetChecker
 from catchment.softswitch.compiler.check.values import describe
@@ -262,22 +267,27 @@ class TableChecker(KeysetChecker):
             return ()
         if not keys:
             raise Refusal(table.loc, f"{table.name}: entries of a table without keys")
+        if "implementation" in properties and written.entries:
+            message = f"{table.name}: entries of a table with an implementation, whose members the control plane adds"
+            raise Refusal(written.entries[0].loc, message, "leave the implementation out, or the entries")
         matched = tuple(k for k in keys if k.kind != "selector")
         entries = tuple(self._entry(e, matched, choices, written.is_const) for e in written.entries)
         if written.is_const:
             for entry in entries:
                 if entry.priority is not None:
                     raise Refusal(entry.loc, "const entries cannot have priorities: the first that matches wins")
-            refuse_duplicates(entries, matched)
-            return entries
-        wins, delta = properties.get("largest_priority_wins"), properties.get("priority_delta")
-        return assign_priorities(
-            entries,
-            matched,
-            largest_wins=wins is None or self._flag(wins),
-            delta=1 if delta is None else self.constant_int(delta.value, "priority_delta"),
-            loc=table.loc,
-        )
+            check_annotated(entries)
+        else:
+            wins, delta = properties.get("largest_priority_wins"), properties.get("priority_delta")
+            entries = assign_priorities(
+                entries,
+                matched,
+                largest_wins=wins is None or self._flag(wins),
+                delta=1 if delta is None else self.constant_int(delta.value, "priority_delta"),
+            )
+        entries = without_empty(entries)
+        refuse_duplicates(entries, matched)
+        return entries
 
     def _entry(
         self, written: ast.EntryDecl, keys: tuple[ir.Key, ...], choices: tuple[ir.TableAction, ...], is_const: bool

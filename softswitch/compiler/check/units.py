@@ -9,7 +9,7 @@ from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.context import Place, UnitState, annotation_name
 from catchment.softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
 from catchment.softswitch.compiler.check.typing import has_variables
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, refuse_deep
 from catchment.softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
@@ -136,7 +136,8 @@ class UnitChecker(InstanceChecker):
         """Declares locals one by one; what fails is reported, and its name is not complained about again."""
         for local in written:
             try:
-                declare(local)
+                with refuse_deep(local.loc, earlier=self.diagnostics.errors):
+                    declare(local)
             except Refusal as refusal:
                 self.diagnostics.add(refusal)
                 self.scope.names.setdefault(local.name, PoisonSymbol(local.loc))
@@ -202,7 +203,8 @@ class UnitChecker(InstanceChecker):
         states: dict[str, ir.State] = {}
         for state in decl.states:
             try:
-                states[state.name] = self._state(state, names)
+                with refuse_deep(state.loc, earlier=self.diagnostics.errors):
+                    states[state.name] = self._state(state, names)
             except Refusal as refusal:
                 self.diagnostics.add(refusal)
         if "start" in states and not _ends(states):

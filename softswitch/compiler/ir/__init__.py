@@ -92,6 +92,7 @@ from catchment.softswitch.compiler.ir.statements import (
     Stmt,
     SwitchValue,
     ValueCase,
+    branches,
 )
 from catchment.softswitch.compiler.ir.tables import (
     Action,
@@ -193,6 +194,7 @@ __all__ = [
     "ValueSet",
     "VarRef",
     "Variable",
+    "branches",
     "full_name",
     "same",
     "walk",

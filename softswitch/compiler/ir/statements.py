@@ -45,6 +45,14 @@ class If(Stmt):
     orelse: Block
 
 
+def branches(stmt: If) -> tuple[list[If], Block]:
+    """The `if` with each that follows it as `else if`, in order, and what runs where no condition holds."""
+    links = [stmt]
+    while len(links[-1].orelse.body) == 1 and isinstance(following := links[-1].orelse.body[0], If):
+        links.append(following)
+    return links, links[-1].orelse
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluate(Stmt):
     """An expression for its effect: `FunctionCall`, `ExternCall`, `TableApply`."""

@@ -113,7 +113,7 @@ class ActionValue(Node):
 
 @dataclass(frozen=True, slots=True)
 class Entry(Node):
-    """An entry written in the program.
+    """An entry written in the program; `matches` are aligned with the table's keys without those of kind selector.
 
     In a const list the first that matches wins and `priority` is None. In another list every entry of a table with
     ternary, range or optional keys has a priority; `Table.largest_priority_wins` says which end of the scale wins.

@@ -18,16 +18,17 @@ def walk(node: object) -> Iterator[Node]:
     A declared object that is only referred to (the table of an apply, the action of a call) is not entered, nor
     yielded.
     """
-    if isinstance(node, tuple):
-        for item in node:
-            if not isinstance(item, _DECLARED):
-                yield from walk(item)
-    elif isinstance(node, Node):
-        yield node
-        for field in fields(node):
-            value = getattr(node, field.name)
-            if isinstance(value, tuple | Node) and not isinstance(value, _DECLARED):
-                yield from walk(value)
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        inner: list[object] = []
+        if isinstance(at, tuple):
+            inner = [item for item in at if not isinstance(item, _DECLARED)]
+        elif isinstance(at, Node):
+            yield at
+            values = [getattr(at, field.name) for field in fields(at)]
+            inner = [v for v in values if isinstance(v, tuple | Node) and not isinstance(v, _DECLARED)]
+        pending += reversed(inner)
 
 
 def same(one: object, other: object) -> bool:

@@ -25,7 +25,17 @@ from catchment.softswitch.compiler.p4info.typespec import (
     value_bytes,
 )
 from catchment.softswitch.compiler.p4info.visible import action_name, digest_name, visible
-from catchment.softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
+from catchment.softswitch.compiler.types import (
+    BitType,
+    BoolType,
+    EnumType,
+    HeaderType,
+    IntType,
+    SerEnumType,
+    StructType,
+    TupleType,
+    bit_width,
+)
 from catchment.wire.generated import p4info_pb2
 
 DEFAULT_TABLE_SIZE = 1024
@@ -247,12 +257,12 @@ class P4InfoWriter:
                 match.match_type = match.MatchType.Value(_MATCH_TYPES.get(kind, "EXACT"))
                 add_annotations(match, field.annotations, frozenset(("match",)))
                 add_documentation(match, field.annotations)
-        elif isinstance(element, SerEnumType):
-            for index, (member, _) in enumerate(element.members, start=1):
-                match = message.match.add(id=index, name=member, bitwidth=element.underlying.width)
+        elif isinstance(element, TupleType):
+            for index, part in enumerate(element.elements):
+                match = message.match.add(id=index + 1, name=f"f{index}", bitwidth=runtime_width(part))
                 match.match_type = match.EXACT
-        elif isinstance(element, BitType):
-            match = message.match.add(id=1, bitwidth=element.width)
+        elif isinstance(element, BitType | IntType | BoolType | SerEnumType):
+            match = message.match.add(id=1, bitwidth=bit_width(element))
             match.match_type = match.EXACT
 
     def _digest(self, type_: Any) -> None:

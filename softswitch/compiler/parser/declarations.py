@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catchment.softswitch.compiler import ast
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, refuse_deep
 from catchment.softswitch.compiler.lexer import Kind
 from catchment.softswitch.compiler.parser.tables import TableParser
 from catchment.softswitch.compiler.source import Location
@@ -20,7 +20,8 @@ class ProgramParser(TableParser):
         declarations: list[ast.Decl] = []
         while self.token.kind is not Kind.END:
             if not self.accept(";"):
-                declarations.append(self.declaration())
+                with refuse_deep(self.loc):
+                    declarations.append(self.declaration())
         return ast.ProgramDecl(loc, tuple(declarations))
 
     def declaration(self) -> ast.Decl:
@@ -153,13 +154,14 @@ class ProgramParser(TableParser):
         locals_: list[ast.Decl] = []
         states: list[ast.StateDecl] = []
         while not self.accept("}"):
-            inner = self.annotations()
-            if self.at("state"):
-                states.append(self._state(inner))
-            elif states:
-                raise self.unexpected("`state`", "after a parser's first state")
-            else:
-                locals_.append(self._local(inner))
+            with refuse_deep(self.loc):
+                inner = self.annotations()
+                if self.at("state"):
+                    states.append(self._state(inner))
+                elif states:
+                    raise self.unexpected("`state`", "after a parser's first state")
+                else:
+                    locals_.append(self._local(inner))
         self.pop_scope()
         return ast.ParserDecl(name[1], name[0], notes, type_params, params, constructor, tuple(locals_), tuple(states))
 
@@ -172,13 +174,14 @@ class ProgramParser(TableParser):
         self.expect("{", "before a control's body")
         locals_: list[ast.Decl] = []
         while not self.at("apply"):
-            inner = self.annotations()
-            if self.at("action"):
-                locals_.append(self.action(inner))
-            elif self.at("table"):
-                locals_.append(self.table(inner))
-            else:
-                locals_.append(self._local(inner))
+            with refuse_deep(self.loc):
+                inner = self.annotations()
+                if self.at("action"):
+                    locals_.append(self.action(inner))
+                elif self.at("table"):
+                    locals_.append(self.table(inner))
+                else:
+                    locals_.append(self._local(inner))
         self.next()
         body = self.block(self.annotations())
         self.expect("}", "after a control's apply block")

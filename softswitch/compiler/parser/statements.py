@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catchment.softswitch.compiler import ast
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, refuse_deep
 from catchment.softswitch.compiler.lexer import Kind
 from catchment.softswitch.compiler.parser.expressions import ExpressionParser
 from catchment.softswitch.compiler.source import Location
@@ -29,21 +29,22 @@ class StatementParser(ExpressionParser):
 
     def statement(self) -> ast.Stmt:
         """Reads a statement or a declaration among statements."""
-        annotations = self.annotations()
-        loc = self.loc
-        if self.at("{"):
-            return self.block(annotations)
-        if self.at("const"):
-            return self.constant(annotations)
-        if self.at("for"):
-            return self._for()
-        if annotations or self.at_type():
-            declared = self.declaration_ahead(annotations)
-            if declared is not None:
-                return declared
-        if self.accept(";"):
-            return ast.Empty(loc)
-        return self._keyword_statement(loc) or self._terminated(self._assignment_or_call())
+        with refuse_deep(self.loc):
+            annotations = self.annotations()
+            loc = self.loc
+            if self.at("{"):
+                return self.block(annotations)
+            if self.at("const"):
+                return self.constant(annotations)
+            if self.at("for"):
+                return self._for()
+            if annotations or self.at_type():
+                declared = self.declaration_ahead(annotations)
+                if declared is not None:
+                    return declared
+            if self.accept(";"):
+                return ast.Empty(loc)
+            return self._keyword_statement(loc) or self._terminated(self._assignment_or_call())
 
     def _terminated(self, statement: ast.Stmt) -> ast.Stmt:
         self.expect(";", "after a statement")
@@ -66,12 +67,23 @@ class StatementParser(ExpressionParser):
         return None
 
     def _if(self, loc: Location) -> ast.If:
-        self.expect("(", "after `if`")
-        cond = self.expression()
-        self.expect(")", "after a condition")
-        then = self.statement()
-        orelse = self.statement() if self.accept("else") else None
-        return ast.If(loc, cond, then, orelse)
+        """Reads an `if` that began at `loc`, with every `else if` after it."""
+        links: list[tuple[Location, ast.Expr, ast.Stmt]] = []
+        orelse: ast.Stmt | None = None
+        another = True
+        while another:
+            self.expect("(", "after `if`")
+            cond = self.expression()
+            self.expect(")", "after a condition")
+            links.append((loc, cond, self.statement()))
+            another = self.at("else") and self.peek().text == "if"
+            if self.accept("else"):
+                loc = self.loc
+                orelse = None if self.accept("if") else self.statement()
+        first, *others = links
+        for at, cond, then in reversed(others):
+            orelse = ast.If(at, cond, then, orelse)
+        return ast.If(*first, orelse)
 
     def _switch(self, loc: Location) -> ast.Switch:
         self.expect("(", "after `switch`")

@@ -14,7 +14,12 @@ from typing import Any
 import pytest
 from backend_programs import generated, switch
 
+from catchment.checkout import ROOT
 from catchment.softswitch.build import FLAGS, INCLUDES
+from catchment.softswitch.compiler.backend import generate
+from catchment.softswitch.compiler.frontend import check_text
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.compiler.preprocess import preprocess
 
 LANES = 64
 SLOTS = 4
@@ -123,6 +128,15 @@ def test_which_lanes_stay_in_registers(tmp_path: Path) -> None:
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held != 0) {{ {write} }}"))
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, f"if (held == 0) {{ return; }} {write}"))
     assert not stays_in_cells(tmp_path, lane=LANE.replace(write, "").replace("sum.read", f"{write} sum.read"))
+
+
+@pytest.mark.parametrize("lanes", [64, 1024])
+def test_luwu_leaves_lanes_in_the_frame_and_sums_in_registers(lanes: int) -> None:
+    source = ROOT / "p4src" / "luwu.p4"
+    checked = check_text(preprocess(source, (), {"LANES": str(lanes)}), str(source))
+    code = generate(checked.program, make_p4info(checked.program), "luwu")
+    assert "cells_r_d0" in code
+    assert "frame_r_d0" in code
 
 
 def test_lanes_of_a_header_that_code_has_twice_do_not_stay_in_registers(tmp_path: Path) -> None:

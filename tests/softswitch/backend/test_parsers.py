@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from backend_programs import switch
+
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.interpreter import InterpretedSwitch
 
 
 def test_stack_of_labels_with_loop(tmp_path: Path) -> None:
@@ -132,3 +136,41 @@ def test_value_set(tmp_path: Path) -> None:
     assert target.inject(0, data) == [(2, data)]
     target.write_value_set("known", [(6,)])
     assert target.inject(0, data) == [(1, data)]
+
+
+@pytest.mark.sampled(4)
+def test_value_set_of_tuples(tmp_path: Path) -> None:
+    """Both fields have to fit, in the compiled switch as in the interpreter."""
+    parts = {
+        "declarations": "header h_t { bit<8> a; bit<16> b; } enum bit<8> kind_t { A = 1, B = 2 }",
+        "headers": "h_t h;",
+        "parser": """
+        value_set<tuple<bit<8>, bit<16>>>(4) pairs;
+        value_set<kind_t>(4) kinds;
+        state start {
+            packet.extract(hdr.h);
+            transition select(hdr.h.a, hdr.h.b) { pairs: pair; default: other; }
+        }
+        state pair { hdr.h.b = 0xAAAA; transition accept; }
+        state other { transition select((kind_t)hdr.h.a) { kinds: kind; default: accept; } }
+        state kind { hdr.h.b = 0xBBBB; transition accept; }
+        """,
+        "ingress": "sm.egress_spec = 1;",
+        "deparser": "packet.emit(hdr);",
+    }
+    compiled = switch(tmp_path, "tuple_sets", **parts)
+    model = InterpretedSwitch(check_file(tmp_path / "tuple_sets.p4").program)
+    for target in (compiled, model):
+        target.write_value_set("pairs", [(1, 0x0203), (4, 0x0506)])
+        target.write_value_set("kinds", [(2,)])
+        answers = {
+            data: target.inject(0, bytes.fromhex(data))[0][1].hex()
+            for data in ("010203", "040506", "010506", "010204", "020203")
+        }
+        assert answers == {
+            "010203": "01aaaa",
+            "040506": "04aaaa",
+            "010506": "010506",
+            "010204": "010204",
+            "020203": "02bbbb",
+        }

@@ -9,8 +9,10 @@ import pytest
 from backend_programs import program, switch
 
 from catchment.softswitch.build import BuiltProgram, build
+from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.interpreter import InterpretedSwitch
 
 HEADER = "header h_t { bit<32> a; bit<16> b; bit<8> c; bit<8> tag; bit<80> wide; }"
 SIZE = 18
@@ -258,3 +260,17 @@ def test_profiles_selectors_direct_counters(tmp_path: Path) -> None:
     share = [chosen.count(m) for m in (1, 2, 3)]
     assert min(share) > 50
     assert share[2] > 1.4 * share[0]
+
+
+@pytest.mark.sampled(4)
+def test_a_program_with_an_empty_range_among_its_entries_is_loaded(tmp_path: Path) -> None:
+    """An empty range matches nothing, and the control plane sees no such entry."""
+    entries = "const entries = { 5 .. 1 : tag(7); 0 .. 9 : tag(8); 0 .. 20 : tag(9); }"
+    table = f"table t {{ key = {{ hdr.h.c : range; }} actions = {{ tag; drop; }} default_action = drop(); {entries} }}"
+    target = switch(tmp_path, "empty_range", ingress_locals=ACTIONS + table, ingress="t.apply();", **BASE)
+    model = InterpretedSwitch(check_file(tmp_path / "empty_range.p4").program)
+    for value, expected in ((1, 8), (3, 8), (5, 8), (9, 8), (10, 9), (21, None)):
+        assert tag_of(target, c=value) == expected
+        assert model.inject(0, frame(c=value)) == target.inject(0, frame(c=value))
+    assert [e.match for e in target.entries("t")] == [e.match for e in model.entries("t")]
+    assert len(target.entries("t")) == 2

@@ -55,6 +55,14 @@ def test_line_markers_and_comments_keep_places() -> None:
         ('a "no end', 1, 3, "string without end"),
         ("/* no end", 1, 1, "comment without end"),
         ("0x_", 1, 1, "no digits"),
+        ("a 0x;", 1, 3, "`0x` has no digits"),
+        ("a = 8w0b12;", 1, 5, "number `8w0b12`: `2` is not a binary digit"),
+        ("0b2", 1, 1, "`2` is not a binary digit"),
+        ("4s0o78", 1, 1, "`8` is not an octal digit"),
+        ("0xFG", 1, 1, "`G` is not a hexadecimal digit"),
+        ("8w_", 1, 1, "no digits"),
+        ("8w1A", 1, 1, "`A` is not a decimal digit"),
+        ("9" * 5000, 1, 1, "a decimal number of 5000 digits"),
     ],
 )
 def test_refused(text: str, line: int, col: int, word: str) -> None:
@@ -63,3 +71,8 @@ def test_refused(text: str, line: int, col: int, word: str) -> None:
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.loc.file, diagnostic.loc.line, diagnostic.loc.col) == ("f.p4", line, col)
     assert word in diagnostic.message
+
+
+def test_a_number_without_size_or_base_ends_where_its_digits_do() -> None:
+    """An annotation may have such text: `@timeout(5s)`."""
+    assert [t.text for t in tokenize("5s 12ab 0z 8wx", "f")][:-1] == ["5", "s", "12", "ab", "0", "z", "8", "wx"]

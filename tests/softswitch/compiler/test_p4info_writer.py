@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from p4_programs import program
+from p4_programs import place, program
 
 from catchment.checkout import ROOT
 from catchment.softswitch.compiler import CompileError, compile_program
+from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.p4info.jenkins import one_at_a_time
 from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable
 from catchment.wire.generated import p4info_pb2
@@ -196,3 +197,55 @@ def test_the_switch_program_s_golden(lanes: int) -> None:
     parsed = p4info_pb2.P4Info()
     parsed.ParseFromString(compiled.p4info_binary)
     assert parsed == compiled.p4info
+
+
+VALUE_SET = (
+    "value_set<%s>(4) vs; state start { packet.extract(hdr.h); transition select(%s) { vs: accept; default: accept; } }"
+)
+VALUE_SETS = [
+    ("bit<8>", "hdr.h.a", [(1, "", 8)]),
+    ("int<8>", "hdr.h.s", [(1, "", 8)]),
+    ("bool", "meta.flag", [(1, "", 1)]),
+    ("kind_t", "(kind_t)hdr.h.c", [(1, "", 16)]),
+    ("pair_t", "hdr.h.a, hdr.h.c", [(7, "one", 8), (2, "other", 16)]),
+    ("tuple<bit<8>, bit<16>>", "hdr.h.a, hdr.h.c", [(1, "f0", 8), (2, "f1", 16)]),
+    ("tuple<bool, kind_t, int<8>>", "meta.flag, (kind_t)hdr.h.c, hdr.h.s", [(1, "f0", 1), (2, "f1", 16), (3, "f2", 8)]),
+]
+
+
+@pytest.mark.parametrize(("element", "selectors", "fields"), VALUE_SETS, ids=[row[0] for row in VALUE_SETS])
+def test_fields_of_value_sets(tmp_path: Path, element: str, selectors: str, fields: list[tuple[int, str, int]]) -> None:
+    top = "enum bit<16> kind_t { A = 1, B = 2, C = 3 } struct pair_t { @id(7) bit<8> one; bit<16> other; }"
+    path = tmp_path / "program.p4"
+    path.write_text(program(top=top, parser=VALUE_SET % (element, selectors)))
+    compiled = compile_program(path)
+    (value_set,) = compiled.p4info.value_sets
+    assert [(m.id, m.name, m.bitwidth) for m in value_set.match] == fields
+    assert all(m.match_type == m.EXACT for m in value_set.match)
+    code = generate(compiled.ir, compiled.p4info, "sets")
+    assert all(f"set.fields.push_back({{{number}U, " in code for number, _, _ in fields)
+
+
+@pytest.mark.parametrize(
+    ("element", "selectors", "what"),
+    [
+        ("error", "sm.parser_error", "of type error"),
+        ("plain_t", "plain_t.A", "of type plain_t"),
+        ("tuple<bit<8>, plain_t>", "hdr.h.a, plain_t.A", "f1 of type plain_t"),
+        ("tuple<inner_t, bit<8>>", "hdr.h.a, hdr.h.b", "f0 of type inner_t"),
+        ("outer_t", "hdr.h.a, hdr.h.b", "of type inner_t"),
+        ("wide_t", "hdr.h.w ++ hdr.h.w ++ hdr.h.w", "a range of 96 bits"),
+    ],
+)
+def test_value_sets_without_members_that_a_control_plane_writes(
+    tmp_path: Path, element: str, selectors: str, what: str
+) -> None:
+    top = "enum plain_t { A, B } struct inner_t { bit<8> x; } struct outer_t { inner_t i; bit<8> y; }"
+    top += " struct wide_t { @match(range) bit<96> x; }"
+    path = tmp_path / "program.p4"
+    source, line, _ = place(program(top=top, parser="<!>" + VALUE_SET % (element, selectors)))
+    path.write_text(source)
+    compiled = compile_program(path)
+    with pytest.raises(CompileError, match=what) as refusal:
+        generate(compiled.ir, compiled.p4info, "sets")
+    assert refusal.value.diagnostics[0].loc.line == line

@@ -43,6 +43,10 @@ TYPES = [
     ("negative id", "<!>@id(-1) action a() {}", "must hold one number"),
     ("deprecated", "<!>@deprecated(3) struct q { bit<8> x; }", "must hold one string"),
     ("huge register", "register<bit<8>>(<!>32w0xFFFFFFFF) r;", "a register has 2147483647 at most"),
+    ("cut register", "register<bit<8>>(<!>0x100000000) r;", "the size of register is a bit<32>: 0 to 4294967295"),
+    ("negative register", "register<bit<8>>(size = <!>-1) r;", "-1: the size of register"),
+    ("cut counter", "counter(<!>1 << 32, CounterType.packets) c;", "4294967296: the size of counter"),
+    ("cut profile", "action_profile(<!>0x1_0000_0001) p;", "4294967297: the size of action_profile"),
 ]
 
 
@@ -204,3 +208,25 @@ def test_what_the_target_does_not_take_has_a_place(tmp_path: Path, top: str, bod
     loc = refusal.value.diagnostics[0].loc
     assert (Path(loc.file).name, loc.line) == ("program.p4", line)
     assert loc.col <= col
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ("bit<<!>100000> x;", "widths beyond"),
+        ("bit<<!>100000> x = 1;", "widths beyond"),
+        ("const bit<8> x = <!>meta.x;", "compile-time constant"),
+        ("const bit<<!>100000> x = 1;", "widths beyond"),
+        ("register<bit<8>>(4) <!>x;", "cannot be declared in a block"),
+    ],
+)
+def test_uses_of_what_was_refused_are_not_refused_too(tmp_path: Path, declaration: str, message: str) -> None:
+    source, line, col = place(program(body=f"{declaration}\nx = 1; meta.x = x[7:0]; {{ meta.y = (bit<16>)x; }}"))
+    [error] = refused(tmp_path, source)
+    assert (error.loc.line, error.loc.col) == (line, col)
+    assert message in error.message
+
+
+def test_a_name_that_was_there_before_stays_what_it_is(tmp_path: Path) -> None:
+    errors = refused(tmp_path, program(body="bit<8> x = 1;\nbit<100000> x;\nmeta.y = x;"))
+    assert [e.message.partition(":")[0] for e in errors] == ["100000", "cannot implicitly cast from bit<8> to bit<16>"]

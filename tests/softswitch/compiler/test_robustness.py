@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from ir_invariants import violations
-from p4_programs import program, refused
+from p4_programs import check as check_file_of
+from p4_programs import place, program, refused
 
 from catchment.checkout import ROOT
+from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.check import check
 from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostics
 from catchment.softswitch.compiler.lexer import Token, tokenize
@@ -20,19 +22,103 @@ from catchment.softswitch.compiler.preprocess import preprocess
 MUTANTS = 60
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "meta.x = " + "(" * 2000 + "1" + ")" * 2000 + ";",
-        "meta.x = " + " + ".join(["meta.x"] * 3000) + ";",
-        "{" * 2000 + "}" * 2000,
-        "if (meta.flag) {} else " * 1500 + "{}",
-    ],
-    ids=["parentheses", "operators", "blocks", "branches"],
-)
-def test_deep_nesting_is_refused(tmp_path: Path, body: str) -> None:
-    (error,) = refused(tmp_path, program(body=body))
+DEEP = "(" * 2000 + "1" + ")" * 2000
+NESTED = {
+    "parentheses": {"body": f"meta.y = 1;\n<!>meta.x = {DEEP};"},
+    "operators": {"body": "meta.y = 1;\n<!>meta.x = " + " + ".join(["meta.x"] * 3000) + ";"},
+    "in a branch": {"body": f"if (meta.flag) {{\n<!>meta.x = {DEEP}; }}"},
+    "constant": {"top": f"<!>const bit<8> k = {DEEP};"},
+    "field": {"top": "<!>struct s { " + "tuple<" * 2000 + "bit<8>" + ">" * 2000 + " x; }"},
+    "constant of a control": {"locals_": f"<!>const bit<8> k = {DEEP};"},
+    "key": {"locals_": f"<!>table t {{ key = {{ {DEEP} : exact; }} actions = {{ NoAction; }} }}"},
+    "selector": {"parser": f"<!>state start {{ transition select({DEEP}) {{ default: accept; }} }}"},
+    "minus signs": {"locals_": "<!>const bit<8> k = " + "-" * 2000 + "8w1;"},
+}
+
+
+@pytest.mark.parametrize("pieces", NESTED.values(), ids=NESTED)
+def test_deep_nesting_is_refused_at_its_line(tmp_path: Path, pieces: dict[str, str]) -> None:
+    source, line, _ = place(program(**pieces))
+    (error,) = refused(tmp_path, source)
     assert "nested too deeply" in error.message
+    assert error.loc.line == line
+
+
+@pytest.mark.parametrize(("begin", "end"), [("{", "}"), ("if (meta.flag) {", "}"), ("for (;meta.flag;) {", "}")])
+def test_statements_within_each_other_are_refused_where_they_are_too_deep(tmp_path: Path, begin: str, end: str) -> None:
+    levels = 2000
+    source, line, _ = place(program(body="<!>" + f"{begin}\n" * levels + end * levels))
+    (error,) = refused(tmp_path, source)
+    assert "nested too deeply" in error.message
+    assert line + 50 < error.loc.line < line + levels
+
+
+def test_errors_before_what_is_too_deep_are_told_too(tmp_path: Path) -> None:
+    deep = "meta.x = " + " + ".join(["meta.x"] * 3000) + ";"
+    errors = refused(tmp_path, program(body=f"first = 1;\n{deep}\nlast = 1;"))
+    assert [e.message.split(":")[0] for e in errors] == ["first", "an expression or statement is nested too deeply"]
+
+
+def test_instances_within_each_other_are_refused(tmp_path: Path) -> None:
+    levels = range(1, 1500)
+    controls = [f"control c{n}() {{ c{n - 1}() i; apply {{ i.apply(); }} }}" for n in levels]
+    source = program(top="\n".join(["control c0() { apply { } }", *controls]), locals_=f"c{levels[-1]}() i;")
+    (error,) = refused(tmp_path, source)
+    assert "instances are nested too deeply" in error.message
+    assert error.loc.line == source[: source.index(" main;")].count("\n") + 1
+
+
+def test_a_chain_of_else_if_may_be_as_long_as_it_likes(tmp_path: Path) -> None:
+    links = [f"if (meta.y == {n}) {{ meta.x = {n % 256}; }}" for n in range(3000)]
+    first, *others = ingress(tmp_path, " else ".join([*links, "{ meta.x = 7; }"])).body
+    assert not others and isinstance(first, ir.If)
+    chain, orelse = ir.branches(first)
+    assert [link.loc.col for link in chain[:2]] == [1, 1 + len(links[0]) + len(" else ")]
+    assert len(chain) == len(links) and isinstance(orelse.body[0], ir.Assign)
+    values = [node.value for node in ir.walk(first) if isinstance(node, ir.Literal)]
+    assert values[:4] == [0, 0, 1, 1] and values[-1] == 7
+
+
+@pytest.mark.parametrize(
+    ("body", "ones", "twos"),
+    [
+        ("if (meta.flag) meta.x = 1; else if (true) meta.x = 2; else meta.x = 3;", 1, 1),
+        (
+            "if (meta.flag) meta.x = 3; else if (false) meta.x = 3; else if (meta.y == 7) meta.x = 1; else meta.x = 2;",
+            1,
+            1,
+        ),
+        ("if (false) meta.x = 3; else if (meta.flag) meta.x = 1;", 1, 0),
+        ("if (true) meta.x = 2; else if (meta.flag) meta.x = 3;", 0, 1),
+    ],
+)
+def test_conditions_of_a_chain_that_are_known_are_decided(tmp_path: Path, body: str, ones: int, twos: int) -> None:
+    values = [node.value for node in ir.walk(ingress(tmp_path, body)) if isinstance(node, ir.Literal)]
+    assert (values.count(1), values.count(2)) == (ones, twos)
+    assert not {True, False} & {v for v in values if isinstance(v, bool)}
+
+
+@pytest.mark.parametrize("condition", ["meta.flag", "nothing"])
+def test_an_error_far_down_a_chain_is_at_its_place(tmp_path: Path, condition: str) -> None:
+    first = "if (meta.flag) { } else if (meta.flag) { <!>first = 1; }"
+    source, line, _ = place(program(body=f"{first}\nelse if ({condition}) {{ }} else {{ }}\nlast = 1;"))
+    errors = {e.message.split(":")[0]: e.loc.line for e in refused(tmp_path, source)}
+    expected = {"first": line, "last": line + 2} | ({"nothing": line + 1} if condition == "nothing" else {})
+    assert errors == expected
+
+
+def test_a_function_returns_where_every_branch_of_a_chain_does(tmp_path: Path) -> None:
+    chain = " else ".join(f"if (x == {n}) {{ return {n}; }}" for n in range(256))
+    check_file_of(tmp_path, program(top=f"bit<8> f(in bit<8> x) {{ {chain} else {{ return 0; }} }}"))
+    (error,) = refused(tmp_path, program(top=f"bit<8> f(in bit<8> x) {{ {chain} }}"))
+    assert "on all paths" in error.message
+
+
+def ingress(tmp_path: Path, body: str) -> ir.Block:
+    """The checked body of the ingress control."""
+    unit = check_file_of(tmp_path, program(body=body)).program.pipeline["ig"].unit
+    assert isinstance(unit, ir.ControlUnit)
+    return unit.body
 
 
 def mutate(tokens: list[Token], rng: random.Random) -> list[Token]:
