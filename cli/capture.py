@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import select
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from catchment.cli.tap import CaptureError, Listener, Tap, switch_port_taps
 from catchment.cli.target import Place, TopologyOption, find_place, interface_of
 from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
 from catchment.controlplane.topology import Host
+from catchment.ending_signals import ending_signals
 
 DISSECTOR = ROOT / "wire" / "generated" / "catchment.lua"
 
@@ -50,7 +50,7 @@ def capture(
             names.append(name)
             taps += found
     with ExitStack() as stack:
-        wake = stack.enter_context(woken_by(signal.SIGINT, signal.SIGTERM))
+        wake = stack.enter_context(woken_by(*ending_signals()))
         listeners = [stack.enter_context(Listener(tap)) for tap in taps]
         out: BinaryIO = sys.stdout.buffer if str(output) == "-" else stack.enter_context(_create(output))
         writer = PcapngWriter(out, snap=snap)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from catchment.demo.orchestrate import run
+from catchment.ending_signals import ended_as_by_ctrl_c
 from catchment.program import one_of, run_program
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS
@@ -90,22 +89,16 @@ def demo(
     Exit status: 0 done, 1 failed, 2 wrong options, 130 interrupted.
     """
     console = Console()
-    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        run(TrainingOptions(**context.params), console)
+        with ended_as_by_ctrl_c():
+            run(TrainingOptions(**context.params), console)
     except LabError as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started has been ended")
         return 130
-    finally:
-        signal.signal(signal.SIGTERM, previous)
     return 0
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

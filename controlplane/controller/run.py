@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import resource
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from catchment.controlplane.controller.service import Service, serving
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.metrics.exporter import serve as serve_metrics
+from catchment.ending_signals import call_when_ended
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
 
 Started = Callable[[list[str]], None]
@@ -70,7 +70,7 @@ def _serve_metrics(controller: Controller, door: Door | None, address: str, port
 
 
 def run(settings: Settings, started: Started) -> None:
-    """`serve` until SIGTERM or Ctrl-C.
+    """`serve` until a signal ends the program.
 
     Raises:
         ControlPlaneError: it cannot start.
@@ -81,8 +81,7 @@ def run(settings: Settings, started: Started) -> None:
 
     async def main() -> None:
         stop = asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        call_when_ended(asyncio.get_running_loop(), stop.set)
         await serve(settings, started, stop)
 
     asyncio.run(main())

@@ -39,6 +39,7 @@ from typing import Any
 
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobPlan
+from catchment.ending_signals import call_when_ended
 from catchment.sim.lab.shm_lab import ShmLab
 
 _LONGEST_LINE = 65536
@@ -76,10 +77,9 @@ class RankService:
         self._empty = asyncio.Event()
 
     async def serve(self, ready: str) -> None:
-        """Serve until the last rank has gone, or `patience` seconds passed without any, or SIGTERM comes."""
+        """Serve until the last rank has gone, or `patience` seconds passed without any, or a signal ends it."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._empty.set)
+        call_when_ended(loop, self._empty.set)
         server = await asyncio.start_unix_server(self._rank, self._socket, limit=_LONGEST_LINE)
         nobody = loop.call_later(self._patience, self._end_if_unused)
         end = self._lab.switch.end_descriptor()

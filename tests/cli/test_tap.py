@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from scapy.utils import RawPcapNgReader
 
 from catchment import cli
+from catchment.checkout import ROOT
 from catchment.cli.tap import Listener, Tap
 from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND
 
@@ -135,3 +137,16 @@ def test_a_capture_ends_while_frames_come(
     with RawPcapNgReader(str(path)) as reader:
         # Others may use the interface, too.
         assert len([data for data, _ in reader if "-c" in ending or b"again" in data]) == frames
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_capture_in_order(number: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "run.pcapng"
+    command = [sys.executable, "-m", "catchment.cli", "capture", "iface=lo", "-o", str(path)]
+    usual = ["env", "--default-signal=HUP", *command]
+    with subprocess.Popen(usual, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        assert "capturing at" in process.stderr.readline()
+        process.send_signal(number)
+        assert f"frames in {path}" in process.stderr.read()
+        assert process.wait(60) == 0

@@ -104,13 +104,16 @@ def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topo
 
 
 @pytest.mark.sampled(4)
-def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: str) -> None:
-    command = [sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_in_the_foreground_or_a_closed_terminal(
+    catchment: Catchment, topology: Path, name: str, number: signal.Signals
+) -> None:
+    command = ["env", "--default-signal=HUP", sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
         assert owner.stdout is not None
         assert "is up" in owner.stdout.readline()
         assert own_interfaces(name)
-        owner.send_signal(signal.SIGINT)
+        owner.send_signal(number)
         assert owner.wait(120) == 0
     assert own_interfaces(name) == []
     assert marked_processes(name) == []

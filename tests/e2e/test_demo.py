@@ -171,9 +171,11 @@ def test_a_dead_switch_is_named(options: Callable[..., TrainingOptions]) -> None
 
 
 @pytest.mark.sampled(4)
-def test_an_interrupt_leaves_nothing_behind(options: Callable[..., TrainingOptions]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_leaves_nothing_behind(options: Callable[..., TrainingOptions], number: signal.Signals) -> None:
     chosen = options("interrupted", steps=5000)
     command = [
+        "env", "--default-signal=HUP",
         sys.executable, "-m", "catchment.demo", "--preset", "tiny", "--steps", "5000", "--workers", "2",
         "--no-reference",
         "--lanes", str(chosen.lanes), "--target", chosen.target, "--output", str(chosen.output), "--name", chosen.name,
@@ -182,7 +184,7 @@ def test_an_interrupt_leaves_nothing_behind(options: Callable[..., TrainingOptio
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         assert any("step" in line for line in process.stdout)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert "interrupted" in process.stdout.read()
         assert process.wait(120) == 130
     marked = [path for path in Path("/proc").glob("[0-9]*/environ") if chosen.name.encode() in _bytes_of(path)]

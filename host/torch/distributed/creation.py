@@ -43,6 +43,9 @@ class _Taken:
         return None if group is None or group.closed else group
 
 
+_LONGEST: Final = timedelta(days=36_500)
+"""A timeout at most: the clocks of torch's stores have no later times."""
+
 _JOB: Final[deque[_Taken]] = deque(maxlen=1)
 
 
@@ -61,7 +64,7 @@ def create(place: Any, options: Any) -> Any:
             f"pg_options is a {type(options).__name__}", kind="argument", hint="give a host.torch.distributed.Settings"
         )
     settings = options or Settings.of_environment()
-    rank, size, timeout = int(place.group_rank), int(place.group_size), place.timeout
+    rank, size, timeout = int(place.group_rank), int(place.group_size), min(place.timeout, _LONGEST)
     agreement = Agreement(place.store, rank, size, timeout)
     ranks = list(place.global_ranks_in_group)
     everybody = not ranks or len(ranks) == dist.get_world_size()

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from time import monotonic
 from typing import Any, Final, final
 
 import torch
@@ -30,6 +31,8 @@ Explain = Callable[[CollectiveError], CollectiveError]
 @final
 class SwitchWork(dist.Work):
     """One or more operations of a communicator, and what is left to do when they are done.
+
+    It ends with the last of them, also behind one that failed: until then the library writes into the tensors.
 
     Args:
         parts: the operations.
@@ -63,11 +66,11 @@ class SwitchWork(dist.Work):
             completions.follow(self)  # a caller that drops this without waiting still gets the result
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Block until done; a timeout of 0 is none.
+        """Block until all operations are done; a timeout of 0 is none.
 
         Raises:
-            CollectiveError: it failed.
-            TimeoutError: not done in time; it goes on.
+            CollectiveError: the first, in their order, that failed.
+            TimeoutError: not all are done in time; it goes on.
         """
         seconds = timeout.total_seconds()
         with span("wait"):
@@ -131,13 +134,16 @@ class SwitchWork(dist.Work):
         return self._result
 
     def _settle(self, timeout: float | None) -> None:
-        try:
-            for part in self._parts:
-                part.wait(timeout)
-        except CollectiveError as error:
-            self._end(self._explain(error))
-            return
-        self._end(None)
+        until = None if timeout is None else monotonic() + timeout
+        failure: CollectiveError | None = None
+        for part in self._parts:
+            try:
+                part.wait(None if until is None else max(0.0, until - monotonic()))
+            except CollectiveError as error:
+                failure = failure or error
+            except TimeoutError:
+                raise TimeoutError(f"{part.operation} is not done after {timeout} s; it goes on") from None
+        self._end(failure and self._explain(failure))
 
     def _end(self, error: Exception | None) -> None:
         with self._settling:

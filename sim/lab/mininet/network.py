@@ -22,6 +22,7 @@ from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, switch_socket
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Target, Topology
 from catchment.controlplane.topology.rates import port_faults
+from catchment.ending_signals import ending_signals
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight
 from catchment.sim.lab.mininet.leftovers import remove_leftovers
@@ -347,7 +348,7 @@ class MininetNetwork:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Put Ctrl-C off until the block is through: a clean-up that is cut short leaves things behind."""
+    """Put signals that end the program off until the block is through: a clean-up cut short leaves things behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -356,7 +357,7 @@ def _signals_held() -> Iterator[None]:
     def remember(number: int, _frame: FrameType | None) -> None:
         pending.append(number)
 
-    previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, remember) for number in ending_signals()}
     try:
         yield
     finally:

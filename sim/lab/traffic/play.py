@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import sys
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 import typer
 
+from catchment.ending_signals import ended_as_by_ctrl_c
 from catchment.program import run_program
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.frames import Sender
@@ -112,6 +112,7 @@ def attack(
     return {"kind": str(kind), "expected_drops": dict(expected)}
 
 
+@ended_as_by_ctrl_c()
 def main(
     role: Literal["worker", "root", "attacker"],
     job: Annotated[Path, typer.Argument(help="What `catchment job show NAME --host HOST` prints.")],
@@ -135,7 +136,6 @@ def main(
 
     Tells on standard error how far it is, and at the end, as one line of JSON on the output, what came of it.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     description = json.loads(job.read_text("utf-8"))
     outcome: dict[str, Any] = {"role": role, "host": host, "seed": seed}
     error: str | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import select
+import signal
 import subprocess
 import sys
 from os import pidfd_open
@@ -33,3 +35,15 @@ def test_a_controller_ends_when_its_owner_is_killed(tmp_path: Path) -> None:
         finally:
             controller.kill()
             owner.kill()
+
+
+def test_a_controller_whose_terminal_closes_ends_in_order(tmp_path: Path) -> None:
+    topology = Topology.load(ROOT / "sim/topologies/one-switch.yaml")
+    made = ControllerProcess(topology, dict.fromkeys(topology.switches, "127.0.0.1:1"), tmp_path / "c")
+    command = ["env", "--default-signal=HUP", sys.executable, "-um", "catchment.sim.lab.controller_process"]
+    words = [*command, str(tmp_path / "c" / "settings"), str(os.getpid())]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=ROOT) as controller:
+        assert controller.stdout is not None
+        assert made.address.encode() in controller.stdout.readline()
+        controller.send_signal(signal.SIGHUP)
+        assert controller.wait(60) == 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,15 +41,19 @@ def _socket_of(service: subprocess.Popen[bytes]) -> str:
     raise AssertionError("the local switch ended")
 
 
-def _rank_0_of(service: subprocess.Popen[bytes], exits: ExitStack) -> socket.SocketIO:
-    """The connection of rank 0; what it makes lasts as long as `exits`."""
-    path = _socket_of(service)
+def _connection(path: str, number: int, exits: ExitStack) -> socket.SocketIO:
+    """The connection of a rank that has got its port; what it makes lasts as long as `exits`."""
     rank = exits.enter_context(socket.socket(socket.AF_UNIX))
     rank.connect(path)
     line = exits.enter_context(rank.makefile("rwb", buffering=0))
-    line.write(b'{"rank": 0}\n')
-    line.readline()
+    line.write(b'{"rank": %d}\n' % number)
+    assert "port" in json.loads(line.readline())
     return line
+
+
+def _rank_0_of(service: subprocess.Popen[bytes], exits: ExitStack) -> socket.SocketIO:
+    """The connection of rank 0."""
+    return _connection(_socket_of(service), 0, exits)
 
 
 def _make(line: socket.SocketIO, group: str) -> dict[str, Any]:
@@ -99,12 +105,8 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> N
         exits.callback(service.kill)
         path = _socket_of(service)
         assert Path(path).is_relative_to(short_path)
-        ranks = [exits.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
-        lines = [exits.enter_context(rank.makefile("rwb", buffering=0)) for rank in ranks]
-        for number, (rank, line) in enumerate(zip(ranks, lines, strict=True)):
-            rank.connect(path)
-            line.write(b'{"rank": %d}\n' % number)
-            line.readline()
+        lines = [_connection(path, number, exits) for number in range(2)]
+        for line in lines:
             line.write(b'{"attached": true}\n')
         lines[0].write(b'{"make": "pair", "ranks": [0, 1]}\n')
         lines[1].write(b'{"make": "other", "ranks": [0, 1]}\n')
@@ -112,6 +114,38 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> N
             line.readline()
         service.kill()
         service.wait()
+    assert list(short_path.iterdir()) == []
+
+
+def test_nothing_is_left_of_a_local_switch_whose_terminal_closes(short_path: Path) -> None:
+    """The signal comes more than once, from the shell and from the kernel; here until the end."""
+    command = ["env", "--default-signal=HUP", sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    environment = {**os.environ, "TMPDIR": str(short_path)}
+    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
+        exits.callback(service.kill)
+        assert Path(_socket_of(service)).is_relative_to(short_path)
+        end = os.pidfd_open(service.pid)
+        exits.callback(os.close, end)
+        until = time.monotonic() + 60
+        while not select.select([end], [], [], 0.001)[0]:
+            assert time.monotonic() < until, "it lives on"
+            signal.pidfd_send_signal(end, signal.SIGHUP)
+        assert service.wait() == 0
+    assert list(short_path.iterdir()) == []
+
+
+def test_a_local_switch_that_ignores_hang_ups_lives_on(short_path: Path) -> None:
+    """All ranks find it after a hang-up, as below nohup, and it ends behind the last of them."""
+    command = ["env", "--ignore-signal=HUP", sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "9"]
+    environment = {**os.environ, "TMPDIR": str(short_path)}
+    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
+        exits.callback(service.kill)
+        path = _socket_of(service)
+        service.send_signal(signal.SIGHUP)
+        with ExitStack() as connections:
+            for rank in range(9):
+                _connection(path, rank, connections)
+        assert service.wait(60) == 0
     assert list(short_path.iterdir()) == []
 
 

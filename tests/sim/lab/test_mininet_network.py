@@ -15,7 +15,7 @@ import pytest
 from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target, Topology, racks, star
 from catchment.sim.lab import switch_process
-from catchment.sim.lab.mininet import MininetNetwork, NetworkError
+from catchment.sim.lab.mininet import MininetNetwork, NetworkError, network
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
 
 pytestmark = [
@@ -148,6 +148,19 @@ def test_ctrl_c_cleans_up() -> None:
         owner.wait(120)
     assert own_interfaces(name) == []
     assert marked_processes(name) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_ends_a_program_waits_for_a_clean_up(number: signal.Signals) -> None:
+    came: list[int] = []
+    before = signal.signal(number, lambda *_: came.append(number))
+    try:
+        with network._signals_held():
+            signal.raise_signal(number)
+            assert came == []
+    finally:
+        signal.signal(number, before)
+    assert came == [number]
 
 
 def test_leftovers_of_a_killed_owner_are_found_and_removed() -> None:

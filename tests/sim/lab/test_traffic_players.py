@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import queue
 import random
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import packet_type
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Binding, Receiver, Root, TagKey, Worker
+from catchment.sim.lab.traffic import play as module
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.kinds import attacks
@@ -435,3 +439,29 @@ def test_a_player_refuses_what_its_job_does_not_have() -> None:
         play("worker", port, sender, sums(0), count=1, patience=1.0, stream="parameters")
     with pytest.raises(ValueError, match="kind other cannot be played"):
         play("worker", port, sender, {"kind": "other", "wid": 0}, count=1, patience=1.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_player_that_says_so(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Port(ModelPort):
+        def __init__(self, interface: str) -> None:
+            super().__init__(slot_switch(), 0)
+
+        def __enter__(self) -> Port:
+            return self
+
+        def resolve(self, *_: object) -> str:
+            return self.mac
+
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(description(0)))
+    monkeypatch.setattr(module, "RawPort", Port)
+    monkeypatch.setattr(module, "play", lambda *_, **__: signal.raise_signal(number))
+    before = signal.signal(number, lambda *_: None)
+    try:
+        assert module.main("worker", job) == 1
+    finally:
+        signal.signal(number, before)
+    assert json.loads(capsys.readouterr().out)["error"] == "ended by a signal"

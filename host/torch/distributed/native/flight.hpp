@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ struct Failure {
   std::optional<std::uint32_t> seq;
   bool fatal = false;
 };
+
+// The longest time that anybody may mean: a century; its nanoseconds are numbers, also from now on.
+inline constexpr std::chrono::milliseconds kLongest = std::chrono::hours(876'000);
 
 class Flight {
  public:

@@ -84,7 +84,7 @@ void SwitchWork::synchronize() { wait(kNoTimeout); }
 bool SwitchWork::wait(std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   const bool forever = timeout.count() <= 0;
-  const auto until = Clock::now() + timeout;
+  const auto until = Clock::now() + std::min(timeout, kLongest);
   while (true) {
     const std::chrono::nanoseconds left = forever ? kSlice : until - Clock::now();
     if (flight_->wait(std::clamp(left, std::chrono::nanoseconds(0), kSlice).count())) break;

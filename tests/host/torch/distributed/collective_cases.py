@@ -444,6 +444,19 @@ def case_waiting_has_a_timeout(rank: int, size: int) -> None:
     dist.destroy_process_group(group)
 
 
+def case_a_time_longer_than_any_is_never_over(rank: int, size: int) -> None:
+    group = dist.new_group(timeout=timedelta(days=365_000))
+    tensor = torch.ones(10)
+    if rank != 0:
+        dist.barrier()
+    work = dist.all_reduce(tensor, group=group, async_op=True)
+    if rank == 0:
+        dist.barrier()  # the others call it only now
+    work.wait(timedelta(days=365_000))
+    assert tensor.tolist() == [size] * 10
+    dist.destroy_process_group(group)
+
+
 def case_destroyed_and_made_again(rank: int, size: int) -> None:
     store = dist.distributed_c10d._get_default_store()
     dist.barrier()

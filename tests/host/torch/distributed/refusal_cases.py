@@ -111,6 +111,56 @@ def case_roots_that_are_not_there(rank: int, size: int) -> None:
     goes_on(rank, size)
 
 
+def case_an_operation_of_several_parts_ends_with_the_last_of_them(rank: int, size: int) -> None:
+    """The first part fails while the second one runs: the library still writes into its tensor."""
+    world = dist.group.WORLD
+    assert world is not None
+    options = dist.BroadcastOptions()
+    options.rootRank = 1
+    right = []  # asserted when all is done, for the other rank waits for this one
+    for together, alone in (
+        (lambda both: world.broadcast(both, options), lambda tensor: dist.broadcast(tensor, 1)),
+        (lambda both: world.allreduce_coalesced(both, dist.AllreduceCoalescedOptions()), dist.all_reduce),
+    ):
+        first, second = torch.ones(100), torch.full((3000,), 5 * rank, dtype=torch.int32)
+        if rank == 0:
+            right.append(ends_after_all_parts(together([first, second])))
+        else:
+            refused("mismatch", lambda alone=alone: alone(torch.ones(70)), "rank 0 calls")  # type: ignore[misc]
+            dist.send(torch.zeros(1), 0)  # by gloo
+            dist.recv(torch.zeros(1), 0)
+            alone(second)
+        right.append(second.tolist() == [5] * 3000)
+        second.fill_(7)
+        goes_on(rank, size)
+        right.append(second.tolist() == [7] * 3000)
+    assert all(right), right
+
+
+def ends_after_all_parts(work: dist.Work) -> bool:
+    """Whether the error of the first part comes when the other rank has begun the second one, and not before."""
+    future = work.get_future()
+    dist.recv(torch.zeros(1), 1)  # the first part has failed there
+    early = ends_early(work) or future.done()
+    dist.send(torch.zeros(1), 1)
+    refused("mismatch", work.wait, "rank 1 calls")
+    assert work.is_completed() and not work.is_success()
+    with pytest.raises(RuntimeError, match="calls"):
+        future.wait()
+    return not early
+
+
+def ends_early(work: dist.Work) -> bool:
+    """Whether a work ends whose second part the other rank has not begun."""
+    try:
+        work.wait(timedelta(milliseconds=300))
+    except TimeoutError:
+        return work.is_completed() or work.exception() is not None
+    except CollectiveError:
+        return True
+    return True
+
+
 def case_lists_of_other_lengths(rank: int, size: int) -> None:
     refused("argument", lambda: dist.all_gather([torch.empty(5)], torch.ones(5)), "list of 1")
     lists = [torch.ones(1), torch.ones(3)]

@@ -1,0 +1,45 @@
+"""Says which signals end a program: a request to end (SIGTERM), Ctrl-C (SIGINT), a terminal that closes (SIGHUP).
+
+A terminal that closes hangs up twice, by its shell and then by the kernel; where the first one ends a program here, the
+second does not cut its clean-up short.  Below nohup hang-ups are ignored from the start, and stay ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """The signals that end this program; SIGHUP is not one where it is ignored."""
+    hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return (signal.SIGTERM, signal.SIGINT, *hang_up)
+
+
+def call_when_ended(loop: AbstractEventLoop, end: Callable[[], object]) -> None:
+    """Have a loop of the main thread call `end` when one of these signals comes."""
+    for number in ending_signals():
+        if number == signal.SIGHUP:
+            signal.signal(number, _hang_up)  # a loop that closes would let the second one kill
+        else:
+            loop.add_signal_handler(number, end)
+
+
+@contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """Have each of these signals raise KeyboardInterrupt in the main thread, as Ctrl-C does."""
+    handlers = {signal.SIGTERM: signal.default_int_handler, signal.SIGHUP: _hang_up}
+    before = {number: signal.signal(number, handlers[number]) for number in ending_signals() if number in handlers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _hang_up(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.raise_signal(signal.SIGTERM)

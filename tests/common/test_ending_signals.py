@@ -1,0 +1,56 @@
+"""Which signals end a program: SIGHUP unless it is ignored, and one that comes again does not cut a clean-up short."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals
+
+ALL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@pytest.fixture(autouse=True)
+def _defaults() -> Iterator[None]:
+    """The signals as a program in a terminal has them, whatever these tests run below."""
+    defaults = (signal.SIG_DFL, signal.default_int_handler, signal.SIG_DFL)
+    before = [signal.signal(number, handler) for number, handler in zip(ALL, defaults, strict=True)]
+    yield
+    for number, handler in zip(ALL, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_a_closed_terminal_ends_a_program() -> None:
+    assert set(ending_signals()) == set(ALL)
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert set(ending_signals()) == {signal.SIGTERM, signal.SIGINT}
+    with ended_as_by_ctrl_c():
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_a_signal_does_what_ctrl_c_does(number: signal.Signals) -> None:
+    with pytest.raises(KeyboardInterrupt), ended_as_by_ctrl_c():
+        signal.raise_signal(number)
+    assert [signal.getsignal(each) for each in ALL] == [signal.SIG_DFL, signal.default_int_handler, signal.SIG_DFL]
+
+
+def test_a_terminal_that_hangs_up_twice_does_not_cut_a_clean_up_short() -> None:
+    cleaned = []
+
+    def program() -> None:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+            cleaned.append(True)
+
+    with pytest.raises(KeyboardInterrupt), ended_as_by_ctrl_c():
+        program()
+    assert cleaned
