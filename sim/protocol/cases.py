@@ -116,6 +116,7 @@ CASES: tuple[Case, ...] = (
     Case("record of a group of stores, nodes are lost and begin again", "group_record.pml", True),
     Case("program in its callers, a rank dies inside", "in_place.pml", True),
     Case("program in its callers, a rank dies before it wakes others", "in_place_wake.pml", True),
+    Case("program in its callers, a port gets another peer", "in_place_wake.pml", True, {"DEATHS": 0, "OTHERS": 1}),
     Case("program in its callers, waiters look at a word", "in_place_hint.pml", True),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
@@ -210,6 +211,7 @@ CASES: tuple[Case, ...] = (
     Case("mutant: a receiver sleeps without a last look", "in_place_wake.pml", False, {"MUT": 2}),
     Case("mutant: a caller looks who waits before it shows its frames", "in_place_wake.pml", False, {"MUT": 3}),
     Case("mutant: the switch wakes only who says that he waits", "in_place_wake.pml", False, {"MUT": 4}),
+    Case("mutant: a word does not say whose it is", "in_place_wake.pml", False, {"DEATHS": 0, "OTHERS": 1, "MUT": 5}),
     Case("mutant: a waiter believes the word for ever", "in_place_hint.pml", False, {"MUT": 1}),
     Case("mutant: who finds nobody inside does not ask for the lock", "in_place_hint.pml", False, {"MUT": 2}),
     Case("mutant: who runs nothing leaves the word as it is", "in_place_hint.pml", False, {"MUT": 3}),

@@ -65,8 +65,9 @@ std::string describe(const Signature& signature) {
   };
   if (signature.kind != Kind::kBarrier) {
     const bool raw = signature.type == wire::DataType::kBYTES;
+    const char* const unit = signature.kind == Kind::kBeside ? " elements" : " bytes";
     add(std::to_string(signature.elements) +
-        (raw ? " bytes" : " x " + std::string(wire::name(signature.type))));
+        (raw ? unit : " x " + std::string(wire::name(signature.type))));
   }
   if (signature.kind == Kind::kAllReduce || signature.kind == Kind::kReduce ||
       signature.kind == Kind::kReduceScatter) {

@@ -58,7 +58,14 @@ class BoundAllReducer {
     std::erase_if(kept_, [](const auto& entry) { return entry.first->done.load(); });
     kept_.emplace_back(std::move(reduction), std::move(memory));
   }
-  py::object failure() const { return to_dict(reducer_.failure()); }
+  py::object failure() const {
+    // Who waits has the reducer for a while.
+    const auto failure = [this] {
+      const py::gil_scoped_release unlocked;
+      return reducer_.failure();
+    }();
+    return to_dict(failure);
+  }
   py::dict stats() const { return to_dict(reducer_.stats()); }
   std::pair<std::string, int> local() const { return {local_.host, local_.port}; }
 

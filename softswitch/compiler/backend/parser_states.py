@@ -17,6 +17,7 @@ from catchment.softswitch.compiler.types import (
     FieldsType,
     IntType,
     SerEnumType,
+    StructType,
     TupleType,
     Type,
     bit_width,
@@ -29,7 +30,7 @@ def value_set_fields(value_set: ir.ValueSet) -> list[tuple[str, Type, str]]:
     """Name, type and match kind of each member field; refuses those that no member can be written for."""
     fields = _fields_of(value_set)
     for name, t, kind in fields:
-        if not isinstance(t, BitType | IntType | BoolType | SerEnumType):
+        if not isinstance(t, BitType | IntType | BoolType | SerEnumType | StructType) or bit_width(t) <= 0:
             raise unsupported(value_set.loc, f"value set {value_set.name} with {name} of type {t}")
         if kind == "range" and bit_width(t) > 64:
             raise unsupported(value_set.loc, f"value set {value_set.name} with a range of {bit_width(t)} bits")

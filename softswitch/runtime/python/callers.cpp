@@ -214,6 +214,7 @@ class InsidePort {
     work();
     return copied(frames, count);
   }
+  [[nodiscard]] bool inside() const { return shm::inside(port_.get()); }
   [[nodiscard]] bool shares_processor() { return caller_->shares_processor(); }
   /// (the processor before, whether the thread was moved, the processor after)
   py::tuple move_apart() {
@@ -253,7 +254,8 @@ class InsidePort {
 
 void bind_callers(py::module_& module) {
   py::class_<InsidePort>(module, "InsidePort")
-      .def(py::init<const std::string&, int>())
+      .def(py::init<const std::string&, int>(), py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("inside", &InsidePort::inside)
       .def("send", &InsidePort::send)
       .def("queue", &InsidePort::queue)
       .def("flush_if_free", &InsidePort::flush_if_free)

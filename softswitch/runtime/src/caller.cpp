@@ -16,8 +16,7 @@ namespace {
 
 constexpr Nanos kCallerPatience = 50 * kMillisecond;
 constexpr std::size_t kBuffers = 1024;
-constexpr std::size_t kHeaderRoom = 4096;  // that a program adds to the longest frame
-constexpr int kTries = 3;                  // to open a program before the next one is loaded
+constexpr int kTries = 3;  // to open a program before the next one is loaded
 
 /// The end of a caller's patience, which begins when it first has to wait; `end`: 0 before.
 Nanos patience_ends(Nanos& end) {

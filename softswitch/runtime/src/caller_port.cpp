@@ -237,9 +237,14 @@ void CallerPort::close() {
 void CallerPort::wake(Way& way) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::atomic_ref waiting(way.mapping.waiting(shm::Side::peer));
-  if ((waiting.load(std::memory_order_relaxed) & shm::kForFrames) != 0) {
-    waiting.exchange(0, std::memory_order_acq_rel);
-    static_cast<void>(ringer_.ring(way.bell));
+  // The port may have another peer by now, with the same rings and another bell.
+  const std::uint32_t here = shm::kForFrames | way.mapping.attachment_bits();
+  std::uint32_t word = waiting.load(std::memory_order_relaxed);
+  while ((word & ~std::uint32_t{shm::kForRoom}) == here) {
+    if (waiting.compare_exchange_weak(word, 0, std::memory_order_acq_rel)) {
+      static_cast<void>(ringer_.ring(way.bell));
+      return;
+    }
   }
 }
 

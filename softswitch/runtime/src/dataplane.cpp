@@ -37,8 +37,6 @@ namespace {
 constexpr std::size_t kBuffers = 4096;
 constexpr std::uint64_t kStepLimitLogUs = 1'000'000;
 constexpr std::size_t kInjectBuffers = 1024;
-/// Room for headers that a program adds to the longest frame.
-constexpr std::size_t kHeaderRoom = 4096;
 
 }  // namespace
 
@@ -186,8 +184,9 @@ void Dataplane::Impl::take_over(std::span<const PassedOn> passed, std::vector<rt
     const auto* const text = reinterpret_cast<const char*>(what.bytes.data());
     switch (what.what) {
       case PassedOn::What::frame: {
-        std::uint8_t* const room = packet_output.reserve();
-        if (room == nullptr || what.bytes.size() > packet_output.capacity()) {
+        const bool fits = what.bytes.size() <= packet_output.capacity();
+        std::uint8_t* const room = fits ? packet_output.reserve() : nullptr;
+        if (room == nullptr) {
           engine.ports[what.port % rt::kPorts]
               .drops[static_cast<std::size_t>(DropCause::tx_full)] += 1;
           break;

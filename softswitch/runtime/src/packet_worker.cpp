@@ -58,12 +58,6 @@ void PacketWorker::adopt(SwitchPort& port) {
   refresh();
 }
 
-void PacketWorker::forget(SwitchPort& port) {
-  clear_queue(port);
-  std::erase(owned_, &port);
-  refresh();
-}
-
 void PacketWorker::refresh() {
   polled_.clear();
   faulty_.clear();

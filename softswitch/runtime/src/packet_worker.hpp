@@ -26,9 +26,8 @@ class PacketWorker {
   /// the worker of the index that it is given.
   PacketWorker(Switchboard& board, std::size_t index, std::function<void(std::size_t)> wake_owner);
 
-  /// The port is this worker's from now on, or no more; or it has faults now. Called in a Change.
+  /// The port is this worker's from now on; or it has faults now. Called in a Change.
   void adopt(SwitchPort& port);
-  void forget(SwitchPort& port);
   void refresh();
   [[nodiscard]] std::size_t owned() const { return owned_.size(); }
 

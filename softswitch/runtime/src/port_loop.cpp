@@ -48,17 +48,6 @@ class PortLoop::Impl {
     return {};
   }
 
-  Status remove_port(std::uint32_t number) {
-    const Turns::Change change(board_.turns);
-    if (number >= rt::kPorts || board_.ports[number] == nullptr) {
-      return no_port(number);
-    }
-    workers_[board_.ports[number]->owner]->forget(*board_.ports[number]);
-    board_.ports[number].reset();
-    board_.dataplane.set_port_up(number, false);
-    return {};
-  }
-
   Status set_faults(std::uint32_t number, const PortFaults& faults) {
     const Turns::Change change(board_.turns);
     if (number >= rt::kPorts || board_.ports[number] == nullptr) {
@@ -144,7 +133,6 @@ Status PortLoop::add_port(std::uint32_t port, const PortSpec& spec) {
 Status PortLoop::set_faults(std::uint32_t port, const PortFaults& faults) {
   return impl_->set_faults(port, faults);
 }
-Status PortLoop::remove_port(std::uint32_t port) { return impl_->remove_port(port); }
 void PortLoop::run() { impl_->run(); }
 void PortLoop::stop() { impl_->stop(); }
 void PortLoop::packet_out(std::string frame) { impl_->packet_out(std::move(frame)); }

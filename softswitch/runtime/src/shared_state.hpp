@@ -17,6 +17,9 @@ namespace catchment::softswitch {
 inline constexpr std::uint64_t kStateMagic = 0x4554'4154'5348'4354;  // "TCHSTATE" in memory
 inline constexpr std::uint32_t kStateVersion = 3;
 
+/// Bytes of headers that a program may add to the longest frame, whoever runs it.
+inline constexpr std::size_t kHeaderRoom = 4096;
+
 /// What the switch bound its own instance of the running program to; all of it lies in the memory.
 struct SharedProgram {
   int descriptor = -1;  // of the switch: the sealed shared object; -1: this program is its alone

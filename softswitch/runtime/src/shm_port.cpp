@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <new>
+#include <utility>
 
 #include "catchment/shm/error.hpp"
 #include "ring_traffic.hpp"
@@ -227,18 +229,28 @@ bool ShmPort::may_enter(const shm::AttachRequest& request) const {
          ringer_->ring(request.bell);
 }
 
+bool ShmPort::has_rings() {
+  try {
+    if (rings_ == nullptr) {
+      rings_ = context_.door->memory.allocate_zeros(shm::Mapping::bytes_of(geometry_));
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 std::optional<shm::Channel> ShmPort::attach(shm::AttachRequest request) {
-  if (may_enter(request)) {
+  const bool wanted = may_enter(request);
+  if (wanted && has_rings()) {
     return let_in(std::move(request));
   }
+  lacks_room_ = wanted;
   return admit(std::move(request), geometry_, epoch_);
 }
 
 std::optional<shm::Channel> ShmPort::let_in(shm::AttachRequest request) {
   CallersDoor& door = *context_.door;
-  if (rings_ == nullptr) {
-    rings_ = door.memory.allocate_zeros(shm::Mapping::bytes_of(geometry_));
-  }
   shm::Mapping rings = shm::Mapping::lay_out(rings_, geometry_, epoch_, request.who.pid);
   {
     const Gate::Control lock(door.gate);
@@ -279,7 +291,12 @@ std::string ShmPort::answer() {
     }
     peer_ = who;
     watch(epoll_.get(), channel_->link().descriptor());
-    news = text_of(who) + (inside_ ? " is attached, and runs the program itself" : " is attached");
+    news = text_of(who) + " is attached";
+    if (inside_) {
+      news += ", and runs the program itself";
+    } else if (std::exchange(lacks_room_, false)) {
+      news += ", and cannot run the program itself: callers' memory has no room for its rings";
+    }
   }
   return news;
 }

@@ -49,6 +49,8 @@ class ShmPort final : public Port {
   /// Attaches a peer: lets it into the data plane if it asks for it and may.
   std::optional<shm::Channel> attach(shm::AttachRequest request);
   bool may_enter(const shm::AttachRequest& request) const;
+  /// Has rings in the memory of callers; false: there is no room for them.
+  bool has_rings();
   std::optional<shm::Channel> let_in(shm::AttachRequest request);
   /// Nobody but the switch puts frames into the peer's ring from now on.
   void shut_out();
@@ -68,7 +70,8 @@ class ShmPort final : public Port {
   std::uint64_t epoch_ = 0;
   bool armed_ = false;
   bool through_switch_ = false;
-  bool inside_ = false;  // the peer was let in
+  bool inside_ = false;      // the peer was let in
+  bool lacks_room_ = false;  // a peer could have been, if there were room for the rings
   /// The rings of those that are. Never given back: a peer that has not heard of its end may write
   /// there.
   std::byte* rings_ = nullptr;

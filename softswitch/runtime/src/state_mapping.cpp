@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -13,19 +15,31 @@
 #include <utility>
 
 #include "catchment/common/seals.hpp"
+#include "catchment/shm/fork_guard.hpp"
 
 namespace catchment::softswitch {
 
 namespace {
 
+/// What belongs to one process: a forked child finds its parent's mutex as another thread left it.
 struct Registry {
+  shm::ForkGuard guard;
   std::mutex mutex;
-  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<StateMapping>> mapped;
+  std::condition_variable unmapped;
+  std::map<StateMapping::Place, std::weak_ptr<StateMapping>> mapped;
 };
 
 Registry& registry() {
-  static Registry all;
-  return all;
+  static std::atomic<Registry*> current{nullptr};
+  Registry* found = current.load();
+  while (found == nullptr || found->guard.in_child()) {
+    auto* const made = new Registry;  // it lives as long as the process
+    if (current.compare_exchange_strong(found, made)) {
+      return *made;
+    }
+    delete made;
+  }
+  return *found;
 }
 
 Status refused(const std::string& why) {
@@ -70,21 +84,36 @@ Result<std::shared_ptr<StateMapping>> StateMapping::open(FileDescriptor memory) 
     return refused(std::string("its memory cannot be looked at: ") + std::strerror(errno));
   }
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  std::weak_ptr<StateMapping>& place = all.mapped[{found.st_dev, found.st_ino}];
-  if (auto present = place.lock()) {
-    return present;
+  const Place place{found.st_dev, found.st_ino};
+  std::unique_lock lock(all.mutex);
+  // One that nobody has any more still takes its addresses until another thread has ended it.
+  all.unmapped.wait(lock, [&] {
+    const auto entry = all.mapped.find(place);
+    return entry == all.mapped.end() || !entry->second.expired();
+  });
+  if (const auto entry = all.mapped.find(place); entry != all.mapped.end()) {
+    if (auto present = entry->second.lock()) {
+      return present;
+    }
   }
   const auto state = map(memory.get(), found);
   if (!state.ok()) {
     return state.status();
   }
-  std::shared_ptr<StateMapping> mapped(new StateMapping(std::move(memory), *state.value()));
-  place = mapped;
+  std::shared_ptr<StateMapping> mapped(new StateMapping(std::move(memory), place, *state.value()));
+  all.mapped[place] = mapped;
   return mapped;
 }
 
-StateMapping::~StateMapping() { munmap(&state_, state_.capacity); }
+StateMapping::~StateMapping() {
+  Registry& all = registry();
+  {
+    const std::lock_guard lock(all.mutex);
+    munmap(&state_, state_.capacity);
+    all.mapped.erase(place_);
+  }
+  all.unmapped.notify_all();
+}
 
 bool StateMapping::contains(const void* place, std::size_t bytes) const {
   const auto at = reinterpret_cast<std::uintptr_t>(place);

@@ -19,6 +19,7 @@
 #include "ending.hpp"
 #include "handshake_failures.hpp"
 #include "json.hpp"
+#include "last_resort.hpp"
 #include "listener.hpp"
 #include "log.hpp"
 #include "options.hpp"
@@ -30,6 +31,9 @@
 namespace catchment::server {
 
 namespace {
+
+// An orderly end takes less than one second.
+constexpr std::chrono::seconds kEndingPatience{3};
 
 std::string ready_line(const Options& options, const std::string& address, bool has_program) {
   std::string ports;
@@ -84,7 +88,7 @@ class LoopThread {
   std::thread thread_;
 };
 
-void run(const Options& options, Ending& ending) {
+void run(const Options& options, Ending& ending, std::optional<LastResort>& last_resort) {
   const Log log(options.log_level);
   softswitch::DataplaneOptions dataplane_options;
   dataplane_options.cpu_port = options.cpu_port;
@@ -126,6 +130,9 @@ void run(const Options& options, Ending& ending) {
     std::cout << ready_line(options, address, !options.program.empty()) << std::endl;
     log.info("listening on " + address);
     log.info("ending: " + ending.wait());
+    last_resort.emplace(kEndingPatience, [log] {
+      log.info("a peer that has stopped in the data plane does not go on: ending without it");
+    });
     connections.stop();
     server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   }
@@ -144,7 +151,8 @@ int main(int argc, char** argv) {
     if (options.owner != 0) {
       ending.with_owner(options.owner);
     }
-    run(options, ending);
+    std::optional<LastResort> last_resort;
+    run(options, ending, last_resort);
     return 0;
   } catch (const UsageError& error) {
     std::cerr << "catchment-switch: " << error.what() << "\n";

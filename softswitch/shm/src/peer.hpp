@@ -87,8 +87,8 @@ class Peer {
   ForkGuard fork_guard_;
   std::string path_;
   std::unique_ptr<Staging> staging_;
+  std::optional<Channel> channel_;  // outlives what keeps its descriptor to this process
   Connector connector_;
-  std::optional<Channel> channel_;
   std::optional<InsideWay> inside_;  // of the channel, if the peer was let in
   std::optional<Channel> retired_;   // the one before, while the caller looks at its frames
   AdaptivePatience patience_{kPeerPatience};

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shm_ports import PATIENCE, PORTS, inside, take, until
 
-from catchment.controlplane.client import MulticastGroup, SwitchClient
+from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.softswitch.process import SwitchProcess
 from catchment.softswitch.shm import Port
@@ -197,6 +197,57 @@ def test_who_does_not_wait_for_another_one_keeps_its_frames(
             until(one.flush_if_free)
             assert take(two, len(sent)) == sent
     assert two.receive(0.0) == []
+
+
+def test_a_switch_ends_while_a_peer_is_stopped_in_the_data_plane(
+    launch_inside: Launch, wires: tuple[Path, Path], folder: Path
+) -> None:
+    """Who has the lock does not go on: control calls wait for it, and so does all that an orderly end does."""
+    switch = launch_inside()
+    ends = time.monotonic() + PATIENCE
+    group = 1
+    with SwitchClient.connect(switch.address, p4info=wires[1], timeout=0.5) as client, another(folder / "1") as sender:
+        caught = False
+        while not caught:
+            assert time.monotonic() < ends
+            with Stopped(sender):
+                try:
+                    client.insert(MulticastGroup.of_ports(group, [3]))
+                except SwitchError:
+                    caught = True
+                    assert switch.stop(grace=PATIENCE) == 0
+            group += 1
+    assert "a peer that has stopped in the data plane" in switch.output
+
+
+def test_a_port_without_room_among_the_callers_has_rings_of_its_own(launch_inside: Launch, folder: Path) -> None:
+    """The memory of all callers has 16 GiB of addresses, of which each of these ports takes more than half."""
+    switch = launch_inside(options=",cells=65536,bytes=65536")
+    one, two = inside(folder / "1"), inside(folder / "2")
+    assert one.inside
+    assert not two.inside
+    assert crosses(one, two)
+    until(lambda: "no room for its rings" in switch.output)
+    assert switch.is_alive()
+
+
+def test_ports_of_one_process_come_and_go_inside(launch_inside: Launch, folder: Path) -> None:
+    """The last one that goes unmaps the memory, where the next one that comes has to map it."""
+    launch_inside()
+    seen: list[bool] = []
+
+    def attach_often(port: int) -> None:
+        for _ in range(100):
+            one = inside(folder / str(port))
+            seen.append(one.inside)
+            del one
+
+    threads = [threading.Thread(target=attach_often, args=(port,)) for port in PORTS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [True] * 100 * len(PORTS)
 
 
 def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch_inside: Launch, folder: Path) -> None:

@@ -83,12 +83,17 @@ std::size_t RingPort::take(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < size) return 0;
     message.payload = bytes.subspan(kLeadBytes, size - kLeadBytes);
   }
-  if (message.kind == Kind::kWindow) {
-    windows_.on_message(message);
-  } else {
-    sums_.on_message(message);
+  switch (message.kind) {
+    case Kind::kWindow:
+      windows_.on_message(message);
+      break;
+    case Kind::kPartial:
+    case Kind::kSum:
+    case Kind::kAsk:
+      sums_.on_message(message);
+      break;
   }
-  return size;
+  return size;  // of a kind that there is not, too
 }
 
 void RingPort::pass_on(const Message& message) {

@@ -147,7 +147,7 @@ void RingSums::on_message(const Message& message) {
     slot->sum_header = message.header;
     std::ranges::copy(message.payload, sum_of(slot->seq).begin());
     sink_.deliver(slot->sum_header, message.payload);
-    send_sum(*slot, message.hops - 1U);
+    send_sum(*slot, std::max<std::uint32_t>(message.hops, 1) - 1);
     return;
   }
   if (slot->done) {

@@ -41,7 +41,6 @@ class PortLoop {
   /// Binds a port number (1..511 without the CPU and drop ports; 0 is allowed) to what the
   /// specification names. A network interface needs CAP_NET_RAW.
   Status add_port(std::uint32_t port, const PortSpec& spec);
-  Status remove_port(std::uint32_t port);
 
   /// Any thread may call it, at any time; frames that are being held keep their time. The loop says
   /// through on_event what is in force, with the seed.

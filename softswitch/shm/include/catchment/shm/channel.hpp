@@ -69,7 +69,8 @@ class Channel {
   /// Asks to be woken for `events` (bits of Waiting). Returns those that are there already: do not
   /// sleep.
   std::uint32_t arm(std::uint32_t events) {
-    std::atomic_ref(*own_waiting_).store(events, std::memory_order_relaxed);
+    const std::uint32_t word = events == 0 ? 0 : events | mapping_.attachment_bits();
+    std::atomic_ref(*own_waiting_).store(word, std::memory_order_relaxed);
     // Either we see what the other side did before, or it sees that we wait.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return ready(events);

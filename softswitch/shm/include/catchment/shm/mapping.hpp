@@ -44,8 +44,13 @@ class Mapping {
 
   [[nodiscard]] RingView outgoing(Side side) const;
   [[nodiscard]] RingView incoming(Side side) const;
-  /// What `side` waits for.
+  /// What `side` waits for, with attachment_bits() of the attachment that it waits in.
   [[nodiscard]] std::uint32_t& waiting(Side side) const;
+  /// Bits beside those of Waiting that two attachments, one after the other in the same memory, are
+  /// told apart by.
+  [[nodiscard]] std::uint32_t attachment_bits() const {
+    return static_cast<std::uint32_t>(epoch_) & ~std::uint32_t{kForFrames | kForRoom};
+  }
 
  private:
   Mapping(FileDescriptor memory, const Geometry& geometry);
