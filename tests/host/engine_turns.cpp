@@ -164,11 +164,13 @@ std::pair<int, int> after_a_removal() {
   return turned.counted();
 }
 
-/// Threads that sleep on a port for as long as nobody wakes them, or nearly.
+/// Threads that sleep on a port for as long as nobody wakes them, or nearly: its engine has failed,
+/// and so is never due.
 class Sleeping {
  public:
   Sleeping() {
     const Hub::Turn mine(*hub_);
+    turned_.engine().fail(CollectiveFailure{}, monotonic_now());
     hub_->add(turned_.engine(), nullptr);
   }
   ~Sleeping() {

@@ -24,8 +24,8 @@ GEN_TX, GEN_RX, GEN_OTHER = 0x1234, 0xFEDC, 0x1235
 NO_PAUSES = (0.0, 0.0)
 LINE_RATE = 7.04
 """Clocks of 4 ns that 100 Gb/s leave for a tagged frame of 328 bytes with FCS, preamble and gap."""
-SIZES = (*range(18), *range(55, 74), *range(119, 137), *range(183, 201), *range(247, VECTOR + 1))
-"""Payloads that end around a beat's end, or a tag does."""
+SIZES = (*range(18), *range(32, 42), *range(55, 74), *range(119, 137), *range(183, 201), *range(247, VECTOR + 1))
+"""Payloads that end around a beat's end, or a tag does, or a row of eight words."""
 
 
 @dataclass(frozen=True)

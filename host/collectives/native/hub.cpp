@@ -51,6 +51,7 @@ Hub::~Hub() { stop(); }
 
 void Hub::add(Engine& engine, ShmShare* share) {
   members_.push_back({.engine = &engine, .share = share});
+  sleepers_.wake_one();  // who slept on nothing sleeps on its port
 }
 
 void Hub::remove(Engine& engine) {

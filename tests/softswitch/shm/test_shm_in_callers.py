@@ -231,25 +231,6 @@ def test_a_port_without_room_among_the_callers_has_rings_of_its_own(launch_insid
     assert switch.is_alive()
 
 
-def test_ports_of_one_process_come_and_go_inside(launch_inside: Launch, folder: Path) -> None:
-    """The last one that goes unmaps the memory, where the next one that comes has to map it."""
-    launch_inside()
-    seen: list[bool] = []
-
-    def attach_often(port: int) -> None:
-        for _ in range(100):
-            one = inside(folder / str(port))
-            seen.append(one.inside)
-            del one
-
-    threads = [threading.Thread(target=attach_often, args=(port,)) for port in PORTS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == [True] * 100 * len(PORTS)
-
-
 def test_a_frame_waits_for_those_that_were_left_to_the_switch(launch_inside: Launch, folder: Path) -> None:
     switch = launch_inside()
     one, two = inside(folder / "1"), inside(folder / "2")
