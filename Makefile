@@ -71,7 +71,7 @@ p4: setup ## compile the P4 programs (TARGET=bmv2 uses p4c)
 e2e: setup ## the end-to-end tests in Mininet
 	@$(ROOT) $(BIN)/python -m pytest tests/e2e
 
-bench-%: setup ## measure one thing against its limit: bench-convert, bench-switch, ...
+bench-%: setup ## measure one thing against its limit: bench-endpoint-convert, bench-switch, ...
 	@$(ROOT) $(BIN)/python -m bench.$(subst -,_,$*)
 
 # Three processes, since tests wait for others half of their time; each runs whole files, so that what a file's tests share

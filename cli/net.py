@@ -17,13 +17,14 @@ from catchment.checkout import ROOT
 from catchment.cli import net_switch
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.signals import woken_by
-from catchment.cli.target import complete_host, complete_network
+from catchment.cli.target import TopologyOption, complete_host, complete_network, several_networks
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.networks import state as networks
 from catchment.controlplane.networks.requests import Handler, RequestSocket
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
+from catchment.ending_signals import ending_signals
 from catchment.wire.run_folder import run_folder
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def up(
 
     if ready_fd is not None:
         os.set_inheritable(ready_fd, False)  # so that it closes when this process ends, whatever it starts
-    with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
+    with woken_by(*ending_signals()) as stop:
         programs = programs_of(loaded)
         with MininetNetwork(loaded, source=str(topology.resolve())) as net, ExitStack() as exits:
             with Fabric.connect(loaded, net.addresses, timeout=_UP_SECONDS) as fabric:
@@ -88,7 +89,11 @@ def _handler(net: MininetNetwork) -> Handler:
 @app.command("down")
 def down(
     name: Annotated[
-        str | None, typer.Argument(help="Network name; the only one when left out.", autocompletion=complete_network)
+        str | None,
+        typer.Argument(
+            help="Network name; when left out the only one that is up, or else left over.",
+            autocompletion=complete_network,
+        ),
     ] = None,
 ) -> None:
     """End a network, and remove what an earlier one of that name left behind."""
@@ -100,9 +105,10 @@ def down(
         raise NetworkError("removing a network needs root: run it with sudo")
     if name is None:
         known = networks.known_networks()
-        if len(known) != 1:
+        candidates = [each for each in known if networks.is_held(each)] or known
+        if len(candidates) != 1:
             raise NetworkError(f"say which network: {', '.join(known) or 'none is up or left over'}")
-        name = known[0]
+        name = candidates[0]
     state = networks.read_state(name)
     ended = networks.is_held(name)
     if ended:
@@ -137,13 +143,22 @@ def show(as_json: JsonOption = False) -> None:
 def execute(
     host: Annotated[str, typer.Argument(help="Host name.", autocompletion=complete_host)],
     command: Annotated[list[str], typer.Argument(help="Program and arguments.")],
+    topology: TopologyOption = None,
 ) -> None:
-    """Run a program on a host of the network that is up."""
-    pids = {name: pid for state in networks.networks_up() for name, pid in state.hosts.items() if name == host}
-    if host not in pids:
-        have = ", ".join(h for state in networks.networks_up() for h in state.hosts)
+    """Run a program on a host of a network that is up; options come before the host's name."""
+    up = networks.networks_up()
+    if topology is not None and up:
+        name = Topology.load(topology).name
+        up = [state for state in up if state.name == name]
+        if not up:
+            raise NetworkError(f"network {name} is not up; start it with `catchment net up`")
+    having = [state for state in up if host in state.hosts]
+    if not having:
+        have = ", ".join(h for state in up for h in state.hosts)
         raise NetworkError(f"no host {host!r}; there are: {have}" if have else _NONE_UP)
-    os.execvp("mnexec", ["mnexec", "-a", str(pids[host]), *command])
+    if len(having) > 1:
+        raise several_networks(having)
+    os.execvp("mnexec", ["mnexec", "-a", str(having[0].hosts[host]), *command])
 
 
 def _start_detached(topology: Path, name: str) -> None:

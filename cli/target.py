@@ -171,9 +171,14 @@ def find_place(topology: Path | None) -> Place:
     if not up:
         raise ControlPlaneError("no network is up; start one with `catchment net up TOPOLOGY`, or give --topology FILE")
     if len(up) > 1:
-        names = ", ".join(f"{state.name} ({state.topology})" for state in up)
-        raise ControlPlaneError(f"several networks are up: {names}; say which with --topology FILE")
+        raise several_networks(up)
     return Place(Topology.load(up[0].topology), dict(up[0].addresses), up[0])
+
+
+def several_networks(up: Iterable[NetworkState]) -> ControlPlaneError:
+    """What a verb says that may be about each of these networks."""
+    names = ", ".join(f"{state.name} ({state.topology or 'made by a program'})" for state in up)
+    return ControlPlaneError(f"several networks are up: {names}; say which with --topology FILE")
 
 
 def listening_address(told: str) -> tuple[str, int]:

@@ -1,0 +1,106 @@
+"""Which network `net down` and `net exec` are about, where several are up or left over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from command_lab import Run
+
+from catchment.controlplane.networks.state import NetworkState, StateFile, known_networks, networks_up
+from catchment.sim.lab.mininet import leftovers
+
+Up = Callable[..., StateFile]
+
+_TOPOLOGY = """\
+name: {name}
+switches:
+  s1: {{program: luwu.p4, ip: 10.0.0.254, mac: 02:00:00:00:fe:01}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}}
+"""
+
+
+@pytest.fixture
+def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
+    """A network that is up, held by this process: `up(NAME, HOST=PID...)`."""
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+    monkeypatch.delenv("CATCHMENT_TOPOLOGY", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(leftovers, "remove_leftovers", lambda _: [])
+    with ExitStack() as held:
+
+        def up(name: str, **hosts: int) -> StateFile:
+            file = StateFile.acquire(name)
+            held.callback(file.release)
+            (tmp_path / f"{name}.yaml").write_text(_TOPOLOGY.format(name=name))
+            file.write(NetworkState(name, os.getpid(), str(tmp_path / f"{name}.yaml"), hosts=hosts, ready=True))
+            return file
+
+        yield up
+
+
+@pytest.fixture
+def left_over(up: Up, tmp_path: Path) -> Callable[[str], None]:
+    """A network whose owner was killed."""
+
+    def left_over(name: str) -> None:
+        (tmp_path / f"{name}.json").write_text("{}")
+
+    return left_over
+
+
+def test_the_only_network_that_is_up_goes_down_beside_dead_ones(
+    call: Run, up: Up, left_over: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = up("lab")
+    for name in ("dead", "old"):
+        left_over(name)
+    monkeypatch.setattr(os, "kill", lambda pid, _: lab.release() if pid == os.getpid() else None)
+    assert call("net", "down") == "network lab is down\n"
+    assert known_networks() == ["dead", "old"]
+    assert "say which network: dead, old" in call("net", "down", code=1)
+    assert "network old was not up" in call("net", "down", "old")
+    assert "network dead was not up" in call("net", "down"), "the only one that is left over"
+    assert "say which network: none is up or left over" in call("net", "down", code=1)
+
+
+def test_none_of_several_networks_goes_down_without_its_name(
+    call: Run, up: Up, left_over: Callable[[str], None]
+) -> None:
+    for name in ("left", "right"):
+        up(name)
+    left_over("dead")
+    assert "say which network: dead, left, right" in call("net", "down", code=1)
+    assert [state.name for state in networks_up()] == ["left", "right"]
+
+
+def test_a_host_that_several_networks_have_is_not_guessed(
+    call: Run, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up("left", w0=11, w1=12)
+    up("right", w0=21, w2=23)
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execvp", lambda _, words: started.append(words))
+    complaint = call("net", "exec", "w0", "true", code=1)
+    assert f"several networks are up: left ({tmp_path}/left.yaml), right ({tmp_path}/right.yaml)" in complaint
+    assert "say which with --topology FILE" in complaint
+    assert started == []
+    for network, pid in (("left", "11"), ("right", "21")):
+        call("net", "exec", "--topology", str(tmp_path / f"{network}.yaml"), "w0", "ip", "--topology", "x")
+        assert started.pop() == ["mnexec", "-a", pid, "ip", "--topology", "x"]
+    call("net", "exec", "w2", "true")
+    assert started.pop() == ["mnexec", "-a", "23", "true"], "one network alone has that host"
+    assert "no host 'w9'; there are: w0, w1, w0, w2" in call("net", "exec", "w9", "true", code=1)
+    topology = str(tmp_path / "left.yaml")
+    assert "no host 'w2'; there are: w0, w1" in call("net", "exec", "-t", topology, "w2", "true", code=1)
+
+
+def test_a_host_of_a_network_that_is_not_up_runs_nothing(call: Run, up: Up, tmp_path: Path) -> None:
+    up("left", w0=11).release()
+    up("right", w0=21)
+    topology = str(tmp_path / "left.yaml")
+    assert "network left is not up; start it with" in call("net", "exec", "-t", topology, "w0", "true", code=1)
