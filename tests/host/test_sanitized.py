@@ -18,6 +18,7 @@ TESTS = [
     "collectives/test_collective_errors.py",
     "collectives/test_collective_sums.py",
     "collectives/test_collective_spoilt.py",
+    "collectives/test_engine_turns.py",
     "collectives/test_exponent_guess.py",
     "collectives/test_operations.py",
     "collectives/test_ring_links.py",
@@ -26,8 +27,9 @@ TESTS = [
     "glm/test_glm_equals_golden.py",
     "glm/test_glm_reader.py",
 ]
-# They start threads and signals that the preloaded runtime does not survive, or import torch.
-LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million"
+# They start threads and signals that the preloaded runtime does not survive, import torch, or have no memory left:
+# that ends a process there.
+LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million and not without_memory"
 
 
 @pytest.mark.slow

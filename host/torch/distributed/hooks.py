@@ -24,7 +24,8 @@ class SwitchHook:
 
     Attributes:
         group: the group that the gradients are averaged over; the default group unless given.
-        wire: float32, float16 or bfloat16: what a bucket is rounded to before it is sent; its own type unless given.
+        wire: float32, float16 or bfloat16: what a bucket is rounded to before it is sent. Unless given its own type is
+            kept: then the group itself averages other types, which are logged, beside the switch, as without a hook.
         scaling: of the bucket; the group's unless given. `Delayed` is given each bucket's own name.
         saturated: how many buckets had a value of some rank that was cut, the same on all ranks; only `Fixed` cuts.
             The first is also logged (logger ``catchment.torch``).
@@ -35,6 +36,7 @@ class SwitchHook:
     scaling: Scaling | None = None
     saturated: int = field(default=0, init=False)
     _delayed: dict[int, Delayed] = field(default_factory=dict, repr=False)
+    _beside: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.wire not in _WIRES:
@@ -45,6 +47,14 @@ class SwitchHook:
         if not self.saturated:
             _LOG.warning("values of bucket %d were cut to 2**E: give a larger E, or scaling=Block()", bucket)
         self.saturated += 1
+
+    def note_beside(self, dtype: torch.dtype) -> None:
+        """Say once that buckets of a type do not go through the switch."""
+        if not self._beside:
+            _LOG.warning(
+                "gradients of %s do not go through the switch; SwitchHook(wire=torch.float32) sends them", dtype
+            )
+        self._beside = True
 
     def scaling_of(self, bucket: int) -> Scaling | None:
         """The scaling of a bucket."""
@@ -70,6 +80,9 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> Future[torch.Tensor]:
             "switch_hook on a group without a switch", kind="argument", hint='make it with backend="catchment"'
         )
     gradients = bucket.buffer()
+    if state.wire is None and gradients.dtype not in _WIRES:
+        state.note_beside(gradients.dtype)
+        return _by_the_group(state.group, gradients)
     wire = gradients if state.wire in (None, gradients.dtype) else gradients.to(state.wire)
     index = bucket.index()
     work = switch.mean(wire, state.scaling_of(index), priority=index)
@@ -83,3 +96,15 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> Future[torch.Tensor]:
         return gradients
 
     return work.get_future().then(back)
+
+
+def _by_the_group(group: Any, gradients: torch.Tensor) -> Future[torch.Tensor]:
+    """The mean as the group makes it of any tensor."""
+
+    def back(future: Future[Any]) -> torch.Tensor:
+        future.value()
+        return gradients
+
+    work = dist.all_reduce(gradients, dist.ReduceOp.AVG, group=group, async_op=True)
+    averaged: Future[torch.Tensor] = work.get_future().then(back)
+    return averaged

@@ -12,9 +12,10 @@ from typing import Any, Final, Self, final
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import AllgatherOptions, Store
+from torch._C._distributed_c10d import Store
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.beside import Beside
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.name import BACKEND
 from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, operation_of
@@ -57,6 +58,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         self._store = store
         self._switch = switch
         self._companion = companion
+        self._beside = Beside(companion, switch, rank, size)
         self._name = ""
         self._description = ""
 
@@ -119,7 +121,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         work = self._reduced(
             tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
         )
-        return work or self._beside("all_reduce", tensors, opts, lambda gloo: gloo.allreduce(tensors, opts))
+        return work or self._beside.all_reduce(tensors, opts)
 
     @_refused_by_all
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
@@ -127,30 +129,27 @@ class SwitchProcessGroup(dist.ProcessGroup):
         work = self._reduced(
             tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
         )
-        return work or self._beside(
-            "all_reduce_coalesced", tensors, opts, lambda gloo: gloo.allreduce_coalesced(list(tensors), opts)
-        )
+        return work or self._beside.all_reduce_coalesced(tensors, opts)
 
     @_refused_by_all
     def reduce(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.reduce."""
         root, timeout = opts.rootRank, opts.timeout
         work = self._reduced(tensors, opts, lambda switch, op: switch.reduce(tensors[0], root, op, timeout))
-        return work or self._beside("reduce", tensors, opts, lambda gloo: gloo.reduce(list(tensors), opts))
+        return work or self._beside.reduce(tensors, opts)
 
     @_refused_by_all
     def broadcast(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.broadcast."""
         if self._switch is None:
-            return self._companion.for_("broadcast").broadcast(list(tensors), opts)
+            return self._beside.broadcast(tensors, opts)
         return self._switch.broadcast(tensors, opts.rootRank, opts.timeout)
 
     @_refused_by_all
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.all_gather_into_tensor."""
         if self._switch is None:
-            gloo = self._companion.for_("all_gather")
-            return gloo._allgather_base(*_flattened(output, input), opts or AllgatherOptions())
+            return self._beside.all_gather_single(output, input, opts)
         return self._switch.all_gather([output], [input], _timeout(opts))
 
     _allgather_base = all_gather_single
@@ -169,7 +168,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def allgather(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather."""
         if self._switch is None:
-            return self._companion.for_("all_gather").allgather(output_lists, list(inputs), opts or AllgatherOptions())
+            return self._beside.all_gather(output_lists, inputs, opts)
         return self._switch.all_gather_lists(output_lists, inputs, _timeout(opts))
 
     def allgather_coalesced(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
@@ -191,16 +190,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def _scattered(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Any:
         opts = opts or dist.ReduceScatterOptions()
         work = self._reduced(inputs, opts, lambda switch, op: switch.reduce_scatter(outputs, inputs, op, opts.timeout))
-        if work is not None:
-            return work
-        # Gloo compares the shapes, and a wrong one ends the process.
-        pairs = [_flattened(output, given) for output, given in zip(outputs, inputs, strict=True)]
-        return self._beside(
-            "reduce_scatter",
-            inputs,
-            opts,
-            lambda gloo: Together([gloo._reduce_scatter_base(*pair, opts) for pair in pairs]),
-        )
+        return work or self._beside.reduce_scatter(outputs, inputs, opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -226,16 +216,12 @@ class SwitchProcessGroup(dist.ProcessGroup):
         work = self._reduced(
             inputs, opts, lambda switch, op: switch.reduce_and_take(outputs, inputs, begins, op, opts.timeout)
         )
-        if work is not None:
-            return work
-        flat = [_flattened(output, parts[self.rank()])[0] for output, parts in zip(outputs, input_lists, strict=True)]
-        lists = [[part.reshape(-1) for part in parts] for parts in input_lists]
-        return self._beside("reduce_scatter", inputs, opts, lambda gloo: gloo.reduce_scatter(flat, lists, opts))
+        return work or self._beside.reduce_and_take(outputs, inputs, begins, opts)
 
     def barrier(self, opts: Any = None) -> Any:
         """See dist.barrier."""
         if self._switch is None:
-            return self._companion.for_("barrier").barrier(opts or dist.BarrierOptions())
+            return self._beside.barrier(opts)
         return self._switch.barrier(_timeout(opts))
 
     def _reduced(
@@ -257,12 +243,12 @@ class SwitchProcessGroup(dist.ProcessGroup):
     @_refused_by_all
     def gather(self, output_lists: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.gather."""
-        return self._beside("gather", inputs, opts, lambda gloo: gloo.gather(output_lists, inputs, opts))
+        return self._beside.gather(output_lists, inputs, opts)
 
     @_refused_by_all
     def scatter(self, outputs: list[torch.Tensor], input_lists: list[list[torch.Tensor]], opts: Any) -> Any:
         """See dist.scatter."""
-        return self._beside("scatter", outputs, opts, lambda gloo: gloo.scatter(outputs, input_lists, opts))
+        return self._beside.scatter(outputs, input_lists, opts)
 
     @_refused_by_all
     def all_to_all_single(
@@ -274,38 +260,30 @@ class SwitchProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> Any:
         """See dist.all_to_all_single."""
-        return self._beside(
-            "all_to_all_single",
-            [],
-            opts,
-            lambda gloo: gloo.alltoall_base(output, input, output_sizes, input_sizes, opts),
-        )
+        return self._beside.all_to_all_single(output, input, (output_sizes, input_sizes), opts)
 
     alltoall_base = all_to_all_single
 
     @_refused_by_all
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.all_to_all."""
-        return self._beside("all_to_all", [], opts, lambda gloo: gloo.alltoall(outputs, inputs, opts))
+        return self._beside.all_to_all(outputs, inputs, opts)
 
     def send(self, tensors: list[torch.Tensor], destination: int, tag: int) -> Any:
         """See dist.send."""
-        return self._gloo("send").send(tensors, destination, tag)
+        return self._beside.send(tensors, destination, tag)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int) -> Any:
         """See dist.recv."""
-        return self._gloo("recv").recv(tensors, source, tag)
+        return self._beside.receive(tensors, source, tag)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
         """See dist.recv."""
-        return self._gloo("recv").recv_anysource(tensors, tag)
+        return self._beside.receive(tensors, None, tag)
 
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None:
-        """See dist.monitored_barrier; a timeout of 0 is over before any rank can have come."""
-        gloo = self._gloo("monitored_barrier")
-        if self.rank() == 0 and self.size() > 1 and timeout == timedelta(0):
-            raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")
-        gloo.monitored_barrier(timeout, wait_all_ranks)
+        """See dist.monitored_barrier."""
+        self._beside.monitored_barrier(timeout, wait_all_ranks)
 
     # How
 
@@ -317,19 +295,6 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """
         if self._switch is not None:
             self._switch.check_process()
-
-    def _gloo(self, operation: str) -> Any:
-        self.check_process()
-        return self._companion.for_(operation)
-
-    def _beside(self, operation: str, tensors: Tensors, opts: Any, start: Callable[[Any], Any]) -> Any:
-        """What the companion does: `start` gets it when all ranks have called this, of tensors that are alike."""
-        gloo = self._gloo(operation)
-        if self._switch is None:
-            return start(gloo)
-        reduction = getattr(opts, "reduceOp", None)
-        alike = f"{operation} {getattr(reduction, 'op', reduction)} {getattr(opts, 'rootRank', None)}"
-        return self._switch.beside(alike, tensors, _timeout(opts), lambda: start(gloo))
 
     # The end
 
@@ -344,17 +309,6 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is not None:
             self._switch.abort()
         self._companion.close()
-
-
-def _flattened(output: torch.Tensor, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    larger, smaller = max(output.numel(), given.numel()), min(output.numel(), given.numel())
-    if not output.is_contiguous() or output.dtype != given.dtype or larger % max(1, smaller):
-        raise CollectiveError(
-            f"{given.numel()} x {given.dtype} into {output.numel()} x {output.dtype}, contiguous or not",
-            kind="argument",
-            hint="give a contiguous output of the same type, and sizes that differ by the number of ranks",
-        )
-    return output.view(-1), given.contiguous().view(-1)
 
 
 def _timeout(opts: Any) -> timedelta:

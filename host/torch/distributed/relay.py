@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from time import monotonic
 from typing import Any, final
 
 import torch
@@ -61,11 +62,14 @@ class RelayedWork(dist.Work):
             TimeoutError: not begun in time; it goes on.
         """
         seconds = timeout.total_seconds()
+        until = monotonic() + seconds
         if not self._begun.wait(seconds if seconds > 0 else None):
             raise TimeoutError(f"the ranks have not agreed after {seconds} s; it goes on")
         if self._error is not None:
             raise self._error
-        return self._inner is None or bool(self._inner.wait(timeout) if seconds > 0 else self._inner.wait())
+        if self._inner is None or seconds <= 0:
+            return self._inner is None or bool(self._inner.wait())
+        return bool(self._inner.wait(timedelta(seconds=max(0.001, until - monotonic()))))
 
     def is_completed(self) -> bool:
         """True when it is done or has failed."""

@@ -14,9 +14,11 @@ import torch
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
+from catchment.host.torch.distributed.layouts import in_one_piece, is_plain, refuse_shared_elements
 from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.relay import Relay, RelayedWork
 from catchment.host.torch.distributed.seat import Loss, Seat
+from catchment.host.torch.distributed.sizes import Sizes, check_sizes
 from catchment.host.torch.distributed.together import start_together
 from catchment.host.torch.distributed.work import Completions, SwitchWork, span
 
@@ -158,7 +160,7 @@ class SwitchGroup:
             flat, back = _in_place(output)
             if not self._order.is_same:
                 back = [partial(self._reorder, flat), *back]
-            pairs.append((source.detach().contiguous().view(-1), flat))
+            pairs.append((in_one_piece(source).view(-1), flat))
             after += back
         return self._several("all_gather", pairs, list(outputs), after, timeout)
 
@@ -178,7 +180,7 @@ class SwitchGroup:
                     "every output is like the input; pad, or use all_gather_object",
                 )
             flat = torch.empty(self._communicator.size, source.numel(), dtype=source.dtype)
-            pairs.append((source.detach().contiguous().view(-1), flat.view(-1)))
+            pairs.append((in_one_piece(source).view(-1), flat.view(-1)))
             flats.append((listed, flat))
 
         def scatter() -> None:
@@ -202,7 +204,7 @@ class SwitchGroup:
                     f"the input has {self._communicator.size} times the elements of the output",
                 )
             flat, back = _in_place(output)
-            given = source.detach().contiguous()
+            given = in_one_piece(source)
             if not self._order.is_same:
                 given = self._order.by_worker(given.view(self._communicator.size, -1))
             pairs.append((given.view(-1), flat))
@@ -228,16 +230,49 @@ class SwitchGroup:
         return self._work([self._run(self._communicator.barrier, timeout=_seconds(timeout))], [], [])
 
     def beside(
-        self, operation: str, tensors: Tensors, timeout: timedelta, start: Callable[[], dist.Work]
+        self,
+        call: str,
+        asked: str,
+        tensors: Tensors,
+        timeout: timedelta,
+        start: Callable[[], dist.Work],
+        *,
+        sizes: Sizes | None = None,
     ) -> RelayedWork:
         """An operation that goes another way: `start` starts it when all ranks have called it, with as many elements.
 
-        `operation` names the call with all that must be alike.
+        Args:
+            call: names the call with all that must be alike.
+            asked: this rank's call in words.
+            tensors: how many elements, and of which types, must also be alike.
+            timeout: of the agreement.
+            start: starts the operation.
+            sizes: instead of the number of elements, how many each rank sends to each: that must fit.
         """
-        elements = sum(tensor.numel() for tensor in tensors)
-        tag = zlib.crc32(" ".join([operation, *(str(tensor.dtype) for tensor in tensors)]).encode())
-        agreed = self._run(self._communicator.beside, elements, tag=tag, timeout=_seconds(timeout))
-        return self._relay.begin(RelayedWork(self._work([agreed], [], []), start))
+        check = None
+        tag = zlib.crc32(" ".join([call, *(str(tensor.dtype) for tensor in tensors)]).encode())
+        if sizes is None:
+            arguments: list[Any] = [sum(tensor.numel() for tensor in tensors)]
+            method: Callable[..., Work] = self._communicator.beside
+        else:
+            own = torch.tensor([*sizes.sent, *sizes.received], dtype=torch.int64)
+            told = torch.empty(self._communicator.size, len(own), dtype=torch.int64)
+            arguments, method = [own, told.view(-1)], self._communicator.all_gather
+            check = partial(self._check_sizes, told, asked)
+        agreed = self._run(method, *arguments, tag=tag, timeout=_seconds(timeout), asked=asked)
+        return self._relayed([agreed], check, asked, start)
+
+    def _check_sizes(self, told: torch.Tensor, asked: str) -> None:
+        check_sizes(self._order.by_rank(told), self._rank, asked)
+
+    def lost(self, patience: float) -> CollectiveError | None:
+        """What to raise if a rank or the switch is gone, which may take `patience` seconds to be known."""
+        if patience:
+            self._loss_known.wait(patience)
+        loss = self._loss
+        if loss is None or self._closing.is_set():
+            return None
+        return _again(CollectiveError("", kind=loss.kind), loss.text, tuple(loss.ranks), kind=loss.kind)
 
     def refuse(self) -> None:
         """Tell the other ranks that this one was asked for something impossible, so that none waits for it."""
@@ -292,12 +327,20 @@ class SwitchGroup:
             raise self._explained(error) from None
         return self._work(parts, result, [*first, *after])
 
-    def _run(self, call: Callable[..., Work], *arguments: Any, **options: Any) -> Work:
+    def _run(self, call: Callable[..., Work], *arguments: Any, asked: str = "", **options: Any) -> Work:
         try:
             with span(call.__name__):
                 return call(*arguments, **options)
         except CollectiveError as error:
-            raise self._explained(error) from None
+            raise _of_call(self._explained(error), asked) from None
+
+    def _relayed(
+        self, parts: list[Work], check: Callable[[], None] | None, asked: str, start: Callable[[], dist.Work]
+    ) -> RelayedWork:
+        def explained(error: CollectiveError) -> CollectiveError:
+            return _of_call(self._explained(error), asked)
+
+        return self._relay.begin(RelayedWork(SwitchWork(parts, [], check, explained, self._completions), start))
 
     def _reorder(self, gathered: torch.Tensor) -> None:
         parts = gathered.view(self._communicator.size, -1)
@@ -351,6 +394,21 @@ def _again(error: CollectiveError, message: str, ranks: tuple[int, ...], kind: s
     )
 
 
+def _of_call(error: CollectiveError, asked: str) -> CollectiveError:
+    """The error with this rank's own call in words, where the library has only numbers for it."""
+    if not asked:
+        return error
+    return CollectiveError(
+        error.message,
+        kind=error.kind,
+        operation=asked,
+        peers=error.peers,
+        seq=error.seq,
+        hint=error.hint,
+        fatal=error.fatal,
+    )
+
+
 def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
     """A flat tensor to work on, and what is to be done afterwards so that the result is in `tensor`."""
     if tensor.is_sparse or tensor.is_complex():
@@ -358,9 +416,10 @@ def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
     if tensor.device.type != "cpu":
         raise _argument(f"a tensor on {tensor.device}", "copy it to the CPU first")
     source = tensor.detach()
-    if source.is_contiguous():
+    if is_plain(source):
         return source.view(-1), []
-    flat = source.contiguous().view(-1)
+    refuse_shared_elements(source)
+    flat = in_one_piece(source).view(-1)
     return flat, [lambda: source.copy_(flat.view(source.shape))]
 
 

@@ -34,6 +34,7 @@ class PythonWork final : public c10d::Work {
   void synchronize() override { work_->wait(kNoTimeout); }
   bool wait(std::chrono::milliseconds timeout) override { return work_->wait(timeout); }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return work_->getFuture(); }
+  int sourceRank() const override { return asked<int>("_source_rank"); }
 
  private:
   template <class Answer>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -335,6 +336,126 @@ def case_gather_scatter_all_to_all(rank: int, size: int) -> None:
     outs = [torch.zeros(4) for _ in range(size)]
     dist.all_to_all(outs, list(data(rank, torch.float32, size, 4)))
     assert torch.equal(torch.stack(outs), out)
+
+
+def apart(values: torch.Tensor) -> torch.Tensor:
+    """The same values in a tensor that has elements of another one between its own."""
+    whole = torch.full((*values.shape, 3), 77, dtype=values.dtype)
+    whole[..., 0] = values
+    return whole[..., 0]
+
+
+def holds(got: torch.Tensor, expected: torch.Tensor) -> None:
+    """The tensor has these values, and nothing was written between its elements."""
+    assert torch.equal(got, expected), (got, expected)
+    assert got._base is not None
+    assert (got._base[..., 1:] == 77).all(), got._base
+
+
+GLOO_TYPES = (torch.float64, torch.int64, torch.uint8)
+
+
+def case_reductions_by_gloo_take_any_layout(rank: int, size: int) -> None:
+    for dtype in GLOO_TYPES:
+        parts = torch.stack([torch.arange(1, 13, dtype=dtype).view(3, 4) + r for r in range(size)])
+        for op, expected in (
+            (dist.ReduceOp.SUM, parts.sum(0, dtype=dtype)),
+            (dist.ReduceOp.MIN, parts[0]),
+            (dist.ReduceOp.PRODUCT, parts.prod(0, dtype=dtype)),
+        ):
+            own = apart(parts[rank])
+            dist.all_reduce(own, op)
+            holds(own, expected)
+            for root in range(size):
+                own = apart(parts[rank])
+                dist.reduce(own, root, op)
+                holds(own, expected if rank == root else parts[rank])
+        both = [apart(parts[rank]), apart(parts[rank][0])]
+        dist.all_reduce_coalesced(both)
+        holds(both[0], parts.sum(0, dtype=dtype))
+        holds(both[1], parts[:, 0].sum(0, dtype=dtype))
+    bits = apart(torch.arange(5) + rank)
+    dist.all_reduce(bits, dist.ReduceOp.BXOR)
+    holds(bits, torch.arange(5) ^ torch.arange(1, 6) ^ torch.arange(2, 7))
+
+
+def case_reduce_scatter_by_gloo_takes_any_layout(rank: int, size: int) -> None:
+    for dtype in GLOO_TYPES:
+        parts = torch.stack([torch.arange(4 * size, dtype=dtype).view(size, 4) * (r + 1) for r in range(size)])
+        out, given = apart(torch.zeros(4, dtype=dtype)), apart(parts[rank])
+        dist.reduce_scatter_single(out, given)
+        holds(out, parts.sum(0, dtype=dtype)[rank])
+        holds(given, parts[rank])
+        out = apart(torch.zeros(4, dtype=dtype))
+        dist.reduce_scatter(out, [apart(part) for part in parts[rank]])
+        holds(out, parts.sum(0, dtype=dtype)[rank])
+        own = apart(torch.zeros(2, rank + 1, dtype=dtype))  # parts of different sizes
+        dist.reduce_scatter(own, [apart(torch.full((2, r + 1), r + rank, dtype=dtype)) for r in range(size)])
+        holds(own, torch.full((2, rank + 1), sum(rank + r for r in range(size)), dtype=dtype))
+
+
+def case_what_gloo_moves_may_have_any_layout(rank: int, size: int) -> None:
+    for dtype in (torch.float32, *GLOO_TYPES):
+        parts = stacked(size, dtype, size, 4)
+        outs = [apart(torch.zeros(size, 4, dtype=dtype)) for _ in range(size)] if rank == 1 else None
+        dist.gather(apart(parts[rank]), outs, dst=1)
+        for r, got in enumerate(outs or ()):
+            holds(got, parts[r])
+        own = apart(torch.zeros(4, dtype=dtype))
+        dist.scatter(own, [apart(part) for part in parts[2]] if rank == 2 else None, src=2)
+        holds(own, parts[2][rank])
+        whole = apart(torch.zeros(size, 4, dtype=dtype))
+        dist.all_to_all_single(whole, apart(parts[rank]))
+        holds(whole, parts[:, rank])
+        outs = [apart(torch.zeros(4, dtype=dtype)) for _ in range(size)]
+        dist.all_to_all(outs, [apart(part) for part in parts[rank]])
+        for r, got in enumerate(outs):
+            holds(got, parts[r][rank])
+        got = apart(torch.zeros(size, 4, dtype=dtype))
+        sent = dist.isend(apart(parts[rank]), (rank + 1) % size)
+        dist.recv(got, (rank - 1) % size)
+        sent.wait()
+        holds(got, parts[(rank - 1) % size])
+
+
+def case_splits_of_all_to_all(rank: int, size: int) -> None:
+    """Rank r sends r + s + 1 rows to rank s."""
+    given = [torch.full((rank + s + 1, 2), 10.0 * rank + s) for s in range(size)]
+    expected = torch.cat([torch.full((r + rank + 1, 2), 10.0 * r + rank) for r in range(size)])
+    splits = [rank + r + 1 for r in range(size)]
+    out = apart(torch.zeros(len(expected), 2))
+    dist.all_to_all_single(out, torch.cat(given), splits, splits)
+    holds(out, expected)
+    outs = [torch.zeros(r + rank + 1, 2) for r in range(size)]
+    dist.all_to_all(outs, given)
+    assert torch.equal(torch.cat(outs), expected)
+
+
+def case_results_of_gloo_are_in_place_before_anybody_is_told(rank: int, size: int) -> None:
+    total = float(sum(range(1, size + 1)))
+    polled, waited, dropped, followed = (apart(torch.full((5,), rank + 1.0, dtype=torch.float64)) for _ in range(4))
+    work = dist.all_reduce(polled, async_op=True)
+    await_true(work.is_completed)
+    holds(polled, torch.full((5,), total, dtype=torch.float64))
+    dist.all_reduce(dropped, async_op=True)  # a caller that does not wait gets the result, too
+    future = dist.all_reduce(followed, async_op=True).get_future()
+    doubled = future.then(lambda done: [done.value()[0] * 2, followed.clone()])
+    work = dist.all_reduce(waited, async_op=True)
+    assert work.wait(timedelta(seconds=240)) and work.is_success() and work.wait()
+    holds(waited, torch.full((5,), total, dtype=torch.float64))
+    assert doubled.wait()[0].tolist() == [2 * total] * 5 and doubled.wait()[1].tolist() == [total] * 5
+    out = torch.zeros(2, dtype=torch.float64)
+    scattered = dist.reduce_scatter_single(out, torch.ones(2 * size, dtype=torch.float64), async_op=True).get_future()
+    assert scattered.wait()[0].tolist() == out.tolist() == [float(size)] * 2
+    await_true(lambda: dropped.tolist() == [total] * 5)
+    holds(dropped, torch.full((5,), total, dtype=torch.float64))
+
+
+def await_true(question: Callable[[], bool]) -> None:
+    """Ask until the answer is yes."""
+    deadline = time.monotonic() + 240
+    while not question():
+        assert time.monotonic() < deadline
 
 
 def case_functional_collectives(rank: int, size: int) -> None:

@@ -161,6 +161,65 @@ def ends_early(work: dist.Work) -> bool:
     return True
 
 
+def case_what_nobody_carries_is_refused_before_anything_is_sent(rank: int, size: int) -> None:
+    short, double = torch.ones(4, dtype=torch.int16), torch.ones(4, dtype=torch.float64)
+    scaled = dist._make_nccl_premul_sum(2.0)  # type: ignore[attr-defined]
+    for call, *words in (
+        (lambda: dist.all_reduce(short), "all_reduce with SUM of int16", "[all_reduce(4 x int16, SUM)]", "int32"),
+        (lambda: dist.reduce(short, 0), "reduce with SUM of int16"),
+        (lambda: dist.all_reduce(short.int(), dist.ReduceOp.AVG), "AVG of int32", "it takes float64"),
+        (lambda: dist.all_reduce(double, dist.ReduceOp.BAND), "BAND of float64"),
+        (lambda: dist.all_reduce(torch.ones(4), dist.ReduceOp.BXOR), "BXOR of float32"),
+        (lambda: dist.all_reduce(torch.ones(4), scaled), "PREMUL_SUM", "take SUM"),
+        (lambda: dist.reduce_scatter_single(short[:2], short), "SUM of int16"),
+        (lambda: dist.all_to_all_single(short.clone(), short), "all_to_all_single of int16"),
+        (lambda: dist.gather(short, [short.clone() for _ in range(size)] if rank == 0 else None), "gather of int16"),
+    ):
+        refused("argument", call, *words)  # type: ignore[arg-type]
+        goes_on(rank, size)
+    pairs = torch.full((3,), complex(rank, 1.0))
+    dist.all_reduce(pairs)
+    assert pairs.tolist() == [complex(1.0, 2.0)] * 3
+
+
+def case_elements_that_share_memory_are_refused(rank: int, size: int) -> None:
+    for tensor in (torch.ones(1).expand(4), torch.ones(1, dtype=torch.float64).expand(4)):
+        refused("argument", lambda tensor=tensor: dist.all_reduce(tensor), "share memory", "clone()")  # type: ignore[misc]
+        goes_on(rank, size)
+
+
+def case_sizes_of_all_to_all_that_do_not_fit(rank: int, size: int) -> None:
+    """Gloo ends the process then."""
+    words = ("rank 0 sends 3 elements to rank 1, which expects 2", "all_to_all")
+    own = [1, 3] if rank == 0 else [3, 2]
+    theirs = [1, 3] if rank == 0 else [2, 2]
+    refused(
+        "mismatch", lambda: dist.all_to_all_single(torch.empty(sum(theirs)), torch.ones(sum(own)), theirs, own), *words
+    )
+    goes_on(rank, size)
+    outs = [torch.empty(count) for count in theirs]
+    refused("mismatch", lambda: dist.all_to_all(outs, [torch.ones(count) for count in own]), *words)
+    goes_on(rank, size)
+    refused("mismatch", lambda: dist.all_to_all_single(torch.empty(4 + 2 * rank), torch.ones(4 + 2 * rank)), "sends 2")
+    refused("argument", lambda: dist.all_to_all_single(torch.empty(4), torch.ones(4), [1, 2], [2, 2]), "sum is 4")
+    refused("argument", lambda: dist.all_to_all([torch.empty(4)], [torch.ones(4)] * 2), "2 tensors into 1")
+    goes_on(rank, size)
+    call = dist.all_gather_into_tensor if rank else dist.all_to_all_single
+    refused("mismatch", lambda: call(torch.empty(8 if rank else 4), torch.ones(4)), f"rank {1 - rank} calls")
+    goes_on(rank, size)
+
+
+def case_a_mismatch_beside_the_switch_says_what_this_rank_called(rank: int, size: int) -> None:
+    tensor = torch.ones(2 + rank, 3, dtype=torch.float64)
+    refused(
+        "mismatch",
+        lambda: dist.all_reduce(tensor, dist.ReduceOp.MIN),
+        f"[all_reduce([{2 + rank}x3] x float64, MIN), rank {1 - rank}",
+    )
+    refused("mismatch", lambda: dist.gather(tensor, dst=1 - rank), f"float64, root {1 - rank})")
+    goes_on(rank, size)
+
+
 def case_lists_of_other_lengths(rank: int, size: int) -> None:
     refused("argument", lambda: dist.all_gather([torch.empty(5)], torch.ones(5)), "list of 1")
     lists = [torch.ones(1), torch.ones(3)]

@@ -74,3 +74,21 @@ def test_the_switch_ends_with_its_ranks() -> None:
     )
     output, complaint = service.communicate(timeout=240)
     assert service.returncode == 0 and '"socket"' in output, complaint
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("when", ["before", "waiting", "meeting"])
+def test_sends_and_receives_of_a_lost_rank_name_it(tmp_path: Path, when: str, group: str) -> None:
+    """Gloo itself waits for several times the group's timeout."""
+    ended = run_ranks(
+        [[str(FOLDER / "lost_peer.py"), str(rank), str(tmp_path / "store"), when] for rank in range(2)],
+        {"CATCHMENT_PROCESS_GROUP": group},
+        patience=120,
+    )
+    assert ended[1].code == -9 and ended[0].code == 0, ended[0].complaint
+    errors = ended[0].said[0]["said"]
+    assert len(errors) == (4 if when == "meeting" else 5)
+    for error in errors:
+        assert (error["kind"], error["peers"]) == ("missing", [1]), error
+        assert "the process of rank 1 has ended" in error["text"]

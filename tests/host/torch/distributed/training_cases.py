@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
+import logging
 from collections.abc import Callable
 
 import torch
@@ -107,6 +108,27 @@ def case_the_hook_sends_bf16_when_told(rank: int, size: int) -> None:
     train(model, Text(rank, size))
     same_everywhere(flat(model))
     torch.testing.assert_close(flat(model), by_gloo(rank, size), rtol=0.02, atol=2e-3)
+
+
+def case_the_hook_leaves_types_that_the_switch_does_not_add_to_the_group(rank: int, size: int) -> None:
+    """They are averaged in full precision, and logged once; with a `wire` they go through the switch."""
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("catchment.torch").addHandler(handler)
+    for wire, precision in ((None, 1e-14), (torch.float32, 1e-6)):
+        torch.manual_seed(1)
+        model = DistributedDataParallel(nn.Linear(30, 20).double())
+        model.register_comm_hook(SwitchHook(wire=wire), switch_hook)
+        inputs = torch.arange(size * 30, dtype=torch.float64).view(size, 30).sin()
+        for _ in range(2):
+            model.zero_grad()
+            model(inputs[rank]).sum().backward()
+        gradient = model.module.weight.grad
+        assert gradient is not None
+        torch.testing.assert_close(gradient, inputs.mean(0).expand(20, 30), rtol=0, atol=precision)
+    logging.getLogger("catchment.torch").removeHandler(handler)
+    assert len(said) == 1 and "wire=torch.float32" in said[0], said
 
 
 def case_ddp_without_sync_accumulates(rank: int, size: int) -> None:
