@@ -77,13 +77,13 @@ class Statements(Calls):
 
     def _taken(self, stmt: ir.If) -> ir.Block:
         """The body that an `if` with all its `else if` comes to."""
-        while True:
-            taken = self.number(stmt.cond)
-            self.trace.line(f"if: {'true' if taken else 'false'}", stmt.loc)
-            body = stmt.then if taken else stmt.orelse
-            if taken or len(body.body) != 1 or not isinstance(following := body.body[0], ir.If):
-                return body
-            stmt = following
+        links, orelse = ir.branches(stmt)
+        for link in links:
+            taken = self.number(link.cond)
+            self.trace.line(f"if: {'true' if taken else 'false'}", link.loc)
+            if taken:
+                return link.then
+        return orelse
 
     def _declare(self, variable: ir.Variable, value: Value | None) -> None:
         self.frame.variables[variable] = default_value(variable.type) if value is None else value

@@ -203,7 +203,7 @@ void Hub::run() {
     } else if (more && sharing_.next(quiet_since, now) != Waiting::kSleep) {
       sharing_.yield(monotonic_now());
     } else {
-      sleep(now + longest_, nullptr, &stirred_);
+      sleep(kNever, nullptr, &stirred_);
     }
   }
 }

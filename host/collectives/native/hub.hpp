@@ -36,7 +36,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
   };
 
   // `attachment`: what the engines have shares of; null: one engine comes, with a port of its own.
-  // spin: see collective_patience().  `longest`: that a thread sleeps.
+  // spin: see collective_patience().  No thread sleeps for longer than `longest`.
   Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin, Nanos longest = 50 * kMillisecond);
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;

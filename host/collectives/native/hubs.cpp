@@ -1,6 +1,5 @@
 #include "hubs.hpp"
 
-#include <atomic>
 #include <catchment/shm/fork_guard.hpp>
 #include <map>
 #include <mutex>
@@ -11,24 +10,13 @@ namespace {
 
 constexpr int kAttachPieceMs = 50;
 
-// What belongs to one process: a forked child has neither its parent's threads nor its ports, and
-// perhaps a mutex that nobody will unlock.
+// A forked child has neither its parent's threads nor its ports.
 struct Registry {
-  shm::ForkGuard guard;
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Hub>> hubs;
 };
 
-Registry& registry() {
-  static std::atomic<Registry*> current{nullptr};
-  Registry* found = current.load();
-  while (found == nullptr || found->guard.in_child()) {
-    auto* const made = new Registry;  // it lives as long as the process
-    if (current.compare_exchange_strong(found, made)) return *made;
-    delete made;
-  }
-  return *found;
-}
+Registry& registry() { return shm::of_process<Registry>(); }
 
 }  // namespace
 

@@ -17,7 +17,7 @@ from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.companion_work import CompanionWork, Contacts, nobody_lost
 from catchment.host.torch.distributed.layouts import Pieces, in_one_piece
 from catchment.host.torch.distributed.sizes import Sizes
-from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors
+from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, timeout_of
 from catchment.host.torch.distributed.work import Together
 
 
@@ -227,7 +227,7 @@ class Beside:
 
         if self._switch is None:
             return begin()
-        timeout = timedelta(milliseconds=-1) if asked.opts is None else asked.opts.timeout
+        timeout = timeout_of(asked.opts)
         return self._switch.beside(asked.alike, asked.in_words, asked.tensors, timeout, begin, sizes=asked.sizes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Final, Self, final
+from typing import Any, Self, final
 
 import torch
 import torch.distributed as dist
@@ -18,10 +18,8 @@ from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.beside import Beside
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.name import BACKEND
-from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, operation_of
+from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, operation_of, timeout_of
 from catchment.host.torch.distributed.work import SwitchWork, Together
-
-_UNSET: Final = timedelta(milliseconds=-1)
 
 
 def _refused_by_all(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,7 +148,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.all_gather_into_tensor."""
         if self._switch is None:
             return self._beside.all_gather_single(output, input, opts)
-        return self._switch.all_gather([output], [input], _timeout(opts))
+        return self._switch.all_gather([output], [input], timeout_of(opts))
 
     _allgather_base = all_gather_single
 
@@ -160,7 +158,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is None:
             works = [self.all_gather_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
             return Together(works)
-        return self._switch.all_gather(outputs, inputs, _timeout(opts))
+        return self._switch.all_gather(outputs, inputs, timeout_of(opts))
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
@@ -169,7 +167,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.all_gather."""
         if self._switch is None:
             return self._beside.all_gather(output_lists, inputs, opts)
-        return self._switch.all_gather_lists(output_lists, inputs, _timeout(opts))
+        return self._switch.all_gather_lists(output_lists, inputs, timeout_of(opts))
 
     def allgather_coalesced(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather_coalesced: `output_lists` has a list for each rank, not for each input."""
@@ -222,7 +220,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.barrier."""
         if self._switch is None:
             return self._beside.barrier(opts)
-        return self._switch.barrier(_timeout(opts))
+        return self._switch.barrier(timeout_of(opts))
 
     def _reduced(
         self, tensors: Tensors, opts: Any, call: Callable[[SwitchGroup, str], SwitchWork]
@@ -309,7 +307,3 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is not None:
             self._switch.abort()
         self._companion.close()
-
-
-def _timeout(opts: Any) -> timedelta:
-    return _UNSET if opts is None else opts.timeout

@@ -423,8 +423,12 @@ def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
     return flat, [lambda: source.copy_(flat.view(source.shape))]
 
 
+def timeout_of(opts: Any) -> timedelta:
+    """The timeout that torch's options of a call give; without options, torch's "unset", which is negative."""
+    return timedelta(milliseconds=-1) if opts is None else opts.timeout
+
+
 def _seconds(timeout: timedelta) -> float | None:
-    """torch's "unset" is negative."""
     seconds = timeout.total_seconds()
     return seconds if seconds > 0 else None
 

@@ -17,8 +17,8 @@ from catchment.softswitch.compiler.backend.effects import ExitAnalysis, children
 from catchment.softswitch.compiler.backend.layout import LONG_RUN, Run, Types, contains, varbit_width
 from catchment.softswitch.compiler.backend.long_headers import (
     code_of,
-    elsewhere,
     has_second,
+    in_metadata,
     only_extracted,
     shared,
     units_of,
@@ -37,7 +37,7 @@ def leave_in_frames(program: ir.Program, types: Types, exits: ExitAnalysis, head
         if not isinstance(t, HeaderType) or sum(contains(other.type, t) for other in headers.fields) != 1:
             continue
         runs = {run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN}
-        if not runs or varbit_width(t) or elsewhere(program, t) or not only_extracted(program, t):
+        if not runs or varbit_width(t) or in_metadata(program, t) or not only_extracted(program, t):
             continue
         uses = _Uses(types, exits, t, runs)
         if uses.any(program):

@@ -63,7 +63,7 @@ def shared(program: ir.Program, header: HeaderType) -> bool:
     return not _touches(program, ("eg", "ck"), header, extracts=False)
 
 
-def elsewhere(program: ir.Program, header: HeaderType) -> bool:
+def in_metadata(program: ir.Program, header: HeaderType) -> bool:
     """Whether a frame's metadata have such a header, too."""
     return any(
         sum(contains(param.type, header) for param in instance.unit.params) > 1
@@ -72,11 +72,11 @@ def elsewhere(program: ir.Program, header: HeaderType) -> bool:
 
 
 def has_second(program: ir.Program, header: HeaderType) -> bool:
-    """Whether code may have another such header beside the pipeline's own, or the same one under two names."""
+    """Whether code may have another such header in a variable, or the pipeline's own under two names."""
     units = [unit for block in program.pipeline.values() for unit in units_of(block.unit)]
     code: list[object] = [part for unit in units for part in code_of(unit)]
     code += [function.body for function in program.functions] + [action.body for action in program.global_actions]
-    return elsewhere(program, header) or any(_makes_second(node, header) for part in code for node in nodes(part))
+    return any(_makes_second(node, header) for part in code for node in nodes(part))
 
 
 def _makes_second(node: object, header: HeaderType) -> bool:

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <chrono>
 #include <new>
-#include <utility>
 
 #include "catchment/shm/error.hpp"
 #include "ring_traffic.hpp"
@@ -294,7 +293,7 @@ std::string ShmPort::answer() {
     news = text_of(who) + " is attached";
     if (inside_) {
       news += ", and runs the program itself";
-    } else if (std::exchange(lacks_room_, false)) {
+    } else if (lacks_room_) {
       news += ", and cannot run the program itself: callers' memory has no room for its rings";
     }
   }

@@ -71,7 +71,7 @@ class ShmPort final : public Port {
   bool armed_ = false;
   bool through_switch_ = false;
   bool inside_ = false;      // the peer was let in
-  bool lacks_room_ = false;  // a peer could have been, if there were room for the rings
+  bool lacks_room_ = false;  // it would have been, if there were room for its rings
   /// The rings of those that are. Never given back: a peer that has not heard of its end may write
   /// there.
   std::byte* rings_ = nullptr;

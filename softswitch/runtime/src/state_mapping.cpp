@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -21,26 +20,13 @@ namespace catchment::softswitch {
 
 namespace {
 
-/// What belongs to one process: a forked child finds its parent's mutex as another thread left it.
 struct Registry {
-  shm::ForkGuard guard;
   std::mutex mutex;
   std::condition_variable unmapped;
   std::map<StateMapping::Place, std::weak_ptr<StateMapping>> mapped;
 };
 
-Registry& registry() {
-  static std::atomic<Registry*> current{nullptr};
-  Registry* found = current.load();
-  while (found == nullptr || found->guard.in_child()) {
-    auto* const made = new Registry;  // it lives as long as the process
-    if (current.compare_exchange_strong(found, made)) {
-      return *made;
-    }
-    delete made;
-  }
-  return *found;
-}
+Registry& registry() { return shm::of_process<Registry>(); }
 
 Status refused(const std::string& why) {
   return {StatusCode::failed_precondition, "cannot run the switch's program here: " + why};

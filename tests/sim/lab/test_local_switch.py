@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,18 @@ def _socket_of(service: subprocess.Popen[bytes]) -> str:
         if "socket" in said:
             return str(said["socket"])
     raise AssertionError("the local switch ended")
+
+
+@contextmanager
+def _local_switch(
+    folder: Path, ranks: int, by: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[bytes], ExitStack]]:
+    """A local switch whose temporary files are in `folder`, started by another command; it ends with the stack."""
+    command = [*by, sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", str(ranks)]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
+        exits.callback(service.kill)
+        yield service, exits
 
 
 def _connection(path: str, number: int, exits: ExitStack) -> socket.SocketIO:
@@ -99,10 +111,7 @@ def test_a_local_switch_starts_where_temporary_files_have_a_long_path(tmp_path: 
 
 def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> None:
     """The moment at which all ranks have attached; before that a rank needs the files to find it."""
-    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
-    environment = {**os.environ, "TMPDIR": str(short_path)}
-    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
-        exits.callback(service.kill)
+    with _local_switch(short_path, 2) as (service, exits):
         path = _socket_of(service)
         assert Path(path).is_relative_to(short_path)
         lines = [_connection(path, number, exits) for number in range(2)]
@@ -119,10 +128,7 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> N
 
 def test_nothing_is_left_of_a_local_switch_whose_terminal_closes(short_path: Path) -> None:
     """The signal comes more than once, from the shell and from the kernel; here until the end."""
-    command = ["env", "--default-signal=HUP", sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
-    environment = {**os.environ, "TMPDIR": str(short_path)}
-    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
-        exits.callback(service.kill)
+    with _local_switch(short_path, 2, by=["env", "--default-signal=HUP"]) as (service, exits):
         assert Path(_socket_of(service)).is_relative_to(short_path)
         end = os.pidfd_open(service.pid)
         exits.callback(os.close, end)
@@ -136,10 +142,7 @@ def test_nothing_is_left_of_a_local_switch_whose_terminal_closes(short_path: Pat
 
 def test_a_local_switch_that_ignores_hang_ups_lives_on(short_path: Path) -> None:
     """All ranks find it after a hang-up, as below nohup, and it ends behind the last of them."""
-    command = ["env", "--ignore-signal=HUP", sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "9"]
-    environment = {**os.environ, "TMPDIR": str(short_path)}
-    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
-        exits.callback(service.kill)
+    with _local_switch(short_path, 9, by=["env", "--ignore-signal=HUP"]) as (service, _):
         path = _socket_of(service)
         service.send_signal(signal.SIGHUP)
         with ExitStack() as connections:

@@ -93,7 +93,7 @@ std::size_t RingPort::take(std::span<const std::uint8_t> bytes) {
       sums_.on_message(message);
       break;
   }
-  return size;  // of a kind that there is not, too
+  return size;  // also of another kind, which is passed over
 }
 
 void RingPort::pass_on(const Message& message) {

@@ -26,6 +26,26 @@ class ForkGuard {
   std::uint64_t generation_;
 };
 
+/// The T of this process, made when it is first asked for, which lives as long as the process. A
+/// forked child has another one: in its parent's a mutex may be locked by a thread that it lacks.
+template <class T>
+T& of_process() {
+  struct Guarded {
+    ForkGuard guard;
+    T value;
+  };
+  static std::atomic<Guarded*> current{nullptr};
+  Guarded* found = current.load();
+  while (found == nullptr || found->guard.in_child()) {
+    auto* const made = new Guarded;
+    if (current.compare_exchange_strong(found, made)) {
+      return made->value;
+    }
+    delete made;
+  }
+  return found->value;
+}
+
 /// Keeps a descriptor to this process: in a forked child its number leads to /dev/null.
 class PrivateDescriptor {
  public:
