@@ -1,5 +1,8 @@
 """Which file needs which: read from imports, includes, build files and from names that stand in texts.
 
+torch imports a process group's package when it is asked for the group by name: `init_process_group("NAME")` needs what
+pyproject.toml says of NAME.
+
 A reader that errs, errs towards more: a name that several files have leads to all of them.
 """
 
@@ -8,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -17,6 +21,7 @@ from catchment.checkout import ROOT
 _MODULE = re.compile(r"\bcatchment(?:\.\w+)+")
 _FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[A-Za-z_][\w-]+")
+_GROUP = re.compile(r"""init_process_group\(\s*["'](\w+)["']""")
 _LITERAL = re.compile(r'"(\w+)"')
 _TARGET = re.compile(r"(?:add_library|add_executable|pybind11_add_module)\(\s*([\w-]+)")
 _TEXTS = {".py", ".pyi", ".cpp", ".hpp", ".h", ".c", ".p4", ".sv", ".svh", ".toml", ".yaml", ".txt", ".tcl", ".pml"}
@@ -73,6 +78,9 @@ class _Reader:
             else:
                 for folder in path.parents:
                     self.below[folder.as_posix()].add(name)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        points = project["entry-points"]["torch.backends"].items()
+        self.groups = {name: place.partition(":")[0] for name, place in points}
         self.targets: dict[str, set[str]] = defaultdict(set)
         for name in names:
             if PurePosixPath(name).name == "CMakeLists.txt":
@@ -106,6 +114,7 @@ class _Reader:
 
     def _imported(self, text: str, nodes: list[ast.AST]) -> Iterator[str]:
         modules = set(_MODULE.findall(text))
+        modules |= {self.groups[name] for name in _GROUP.findall(text) if name in self.groups}
         for node in nodes:
             if isinstance(node, ast.Import):
                 modules |= {alias.name for alias in node.names}

@@ -62,6 +62,12 @@ def test_a_conftest_asks_for_all_below_it() -> None:
     assert {name for name in files_of_the_checkout() if is_test(name) and "tests/e2e/" in name} <= set(chosen)
 
 
+def test_a_process_group_asked_for_by_name_is_needed() -> None:
+    needs = dependencies()["tests/host/torch/distributed/victim.py"]
+    assert "host/torch/distributed/registration.py" in needs
+    assert "host/torch/distributed/registration.py" not in dependencies()["bench/mics_rings.py"]  # gloo's
+
+
 def test_users_of_users_are_found_and_circles_end() -> None:
     turned = users({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"e"}})
     assert closure(turned, "b") == {"a", "b", "c"}
