@@ -79,6 +79,20 @@ def test_without_a_switch_gloo_takes_any_layout() -> None:
     on_all_ranks(call)
 
 
+def test_each_rank_takes_its_part_of_a_sum_and_the_root_the_whole() -> None:
+    def call(beside: Beside, rank: int) -> None:
+        part = column(0)
+        beside.reduce_scatter([part], [torch.arange(12.0, dtype=torch.float64)], dist.ReduceScatterOptions()).wait()
+        holds(part, [2.0 * element for element in range(6 * rank, 6 * rank + 6)])
+        added = column(rank + 1)
+        options: Any = dist.ReduceOptions()
+        options.rootRank = 1
+        beside.reduce([added], options).wait()
+        holds(added, [3.0] * 6 if rank == 1 else [1.0] * 6)
+
+    on_all_ranks(call)
+
+
 def test_a_negated_or_conjugated_view_is_not_taken_as_it_is() -> None:
     for tensor in (torch._neg_view(torch.arange(3.0)), torch.arange(3).to(torch.complex64).mul(1j).conj()):
         assert tensor.is_contiguous()
