@@ -14,6 +14,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.ending_signals import ended_as_by_ctrl_c
 
 if TYPE_CHECKING:
     from catchment.host.glm import Model, Prepared, Report, Runner, Samples
@@ -48,6 +49,7 @@ def _glm_errors() -> Iterator[None]:
 
 
 @app.command()
+@ended_as_by_ctrl_c()
 def train(  # noqa: PLR0917
     data: DataArgument,
     loss: Annotated[str, typer.Option(help="logistic, hinge or squares.")] = "logistic",
@@ -177,8 +179,10 @@ def predict(  # noqa: PLR0917
 ) -> None:
     """Predict DATA's labels, one a line; says how many agree with those that DATA has."""
     from catchment.host import glm  # noqa: PLC0415
+    from catchment.host.glm.targets import class_name  # noqa: PLC0415
 
     with _glm_errors():
+        _check_outputs([output] if output else [], [model, data, labels])
         trained = glm.Model.load(model)
         features = trained.normaliser.features
         samples = glm.read_samples(data, labels=labels, features=features, zero_based=zero_based, unlabelled=True)
@@ -186,15 +190,16 @@ def predict(  # noqa: PLR0917
         predictions = activations if scores else trained.targets.predictions(activations)
         unknown = _unknown(trained.targets, samples) if samples.labelled else ""
         measured = _measured(trained, activations, samples) if samples.labelled and not unknown else {}
-    lines = [f"{value:.10g}" for value in predictions]
+    classes = None if scores else trained.targets.classes
+    lines = [f"{value:.10g}" if classes is None else class_name(value) for value in predictions]
     if output is not None:
         try:
             output.write_text("\n".join(lines) + "\n", encoding="ascii")
         except OSError as error:
             raise GlmCommandError(f"{output}: {error.strerror}") from None
     if unknown:
-        classes = " and ".join(f"{each:g}" for each in trained.targets.classes or ())
-        typer.echo(f"{data}: no accuracy, as it has labels other than {classes}: {unknown}", err=True)
+        known = " and ".join(map(class_name, trained.targets.classes or ()))
+        typer.echo(f"{data}: no accuracy, as it has labels other than {known}: {unknown}", err=True)
     if as_json:
         # One class against all others: the others have no name of their own.
         values = [None if isnan(value := float(line)) else value for line in lines]
@@ -246,6 +251,7 @@ def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
 def _check_outputs(outputs: list[Path], inputs: list[Path | None]) -> None:
     """Refuse what could not be written, before the training rather than after it."""
     read = [path.resolve() for path in inputs if path]
+    written: set[Path] = set()
     for path in outputs:
         if not path.absolute().parent.is_dir():
             raise GlmCommandError(f"{path}: there is no folder {path.parent}")
@@ -253,6 +259,9 @@ def _check_outputs(outputs: list[Path], inputs: list[Path | None]) -> None:
             raise GlmCommandError(f"{path}: it is a folder; name a file")
         if path.resolve() in read:
             raise GlmCommandError(f"{path}: it would overwrite what is read; name another file")
+        if path.resolve() in written:
+            raise GlmCommandError(f"{path}: it would be written twice; name another file")
+        written.add(path.resolve())
 
 
 def _dump(estimator: Any, path: Path) -> None:
@@ -274,7 +283,7 @@ def _unknown(targets: Targets, samples: Samples) -> str:
 def _measured(model: Model, activations: Any, samples: Samples) -> dict[str, float]:
     from catchment.host.glm.targets import mean_loss, score, score_key  # noqa: PLC0415
 
-    labels = model.targets.encode(samples.labels)
+    labels = model.targets.exact(samples.labels)
     return {
         "loss": mean_loss(model.loss, activations, labels),
         score_key(model.loss): score(model.loss, activations, labels),

@@ -17,7 +17,7 @@ from catchment.host.glm.errors import GlmError
 from catchment.host.glm.model import Model
 from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats
-from catchment.host.glm.targets import Targets
+from catchment.host.glm.targets import Targets, class_name
 from catchment.host.glm.training import Runner, Training
 from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
 
@@ -215,7 +215,7 @@ class GLMClassifier(ClassifierMixin, Trained):  # type: ignore[misc]
             raise GlmError(f"a model of the loss {model.loss.value}", "take GLMRegressor")
         classes = np.array(model.targets.classes)
         if np.isnan(classes[0]):
-            raise GlmError(f"a model of the class {classes[1]:g} against others", "train with two classes")
+            raise GlmError(f"a model of the class {class_name(classes[1])} against others", "train with two classes")
         made = cls(model.loss.value)
         made._loaded(model)
         made.classes_ = classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import lzma
 import zipfile
@@ -91,8 +92,8 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
 
 
 def _blocks(file: Any) -> Iterator[bytes]:
-    """The text in parts that end where lines do, so that it is never held whole."""
-    pieces: list[bytes] = []
+    """The text in parts that end where lines do, so that it is never held whole; without a byte order mark."""
+    pieces = [file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)]
     while block := file.read(_BLOCK_BYTES):
         end = block.rfind(b"\n") + 1
         if end:

@@ -38,17 +38,20 @@ class Targets:
             positive: this class against all others, which become `nan`.
 
         Raises:
-            GlmError: there are not two classes.
+            GlmError: there are not two classes, or the labels' range is beyond what a float can say.
         """
         if loss == Loss.SQUARES:
             if positive is not None:
                 raise GlmError("a positive class for least squares", "it is for logistic and hinge")
             low, high = float(labels.min()), float(labels.max())
-            return cls(None, (low + high) / 2, (high - low) / 2 or 1.0)
+            offset, scale = (low + high) / 2, (high - low) / 2 or 1.0
+            if not (np.isfinite(offset) and np.isfinite(scale)):
+                raise GlmError(f"labels of {low:g} to {high:g}, which is no range of floats", "scale them")
+            return cls(None, offset, scale)
         found = np.unique(labels)
         if positive is not None:
             if positive not in found or len(found) < 2:
-                raise GlmError(f"class {positive:g} and others are needed; there are {named(found)}")
+                raise GlmError(f"class {class_name(positive)} and others are needed; there are {named(found)}")
             others = found[found != positive]
             return cls((float(others[0]) if len(others) == 1 else float("nan"), float(positive)))
         if len(found) != 2:
@@ -63,10 +66,14 @@ class Targets:
 
     def encode(self, labels: Floats) -> NDArray[np.int32]:
         """1 or -1 by class; a target with 16 fraction bits, cut to -4..4."""
-        if self.classes is not None:
-            return np.where(labels == self.classes[1], 1, -1).astype(np.int32)
-        exact = np.rint((labels - self.offset) / self.scale * (1 << ACTIVATION_FRACTION))
+        exact = np.rint(self.exact(labels))
         return np.clip(exact, -TARGET_LIMIT, TARGET_LIMIT).astype(np.int32)
+
+    def exact(self, labels: Floats) -> Floats:
+        """What `encode` gives, neither rounded nor cut: to measure a model with."""
+        if self.classes is not None:
+            return np.where(labels == self.classes[1], 1.0, -1.0)
+        return (labels - self.offset) / self.scale * (1 << ACTIVATION_FRACTION)
 
     def unknown(self, labels: Floats) -> Floats:
         """Labels that are none of the classes, in order; nothing if all others are one class, or for least squares."""
@@ -81,8 +88,8 @@ class Targets:
         return self.offset + self.scale * activations
 
 
-def mean_loss(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> float:
-    """The mean loss, in real numbers, of activations against encoded labels."""
+def mean_loss(loss: Loss, activations: Floats, labels: NDArray[np.int32] | Floats) -> float:
+    """The mean loss, in real numbers, of activations against encoded or exact labels."""
     if loss == Loss.SQUARES:
         return float(np.mean((activations - labels / (1 << ACTIVATION_FRACTION)) ** 2) / 2)
     margins = activations * labels
@@ -91,7 +98,7 @@ def mean_loss(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> flo
     return float(np.mean(np.maximum(0.0, 1.0 - margins)))
 
 
-def score(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> float:
+def score(loss: Loss, activations: Floats, labels: NDArray[np.int32] | Floats) -> float:
     """Accuracy; for least squares the coefficient of determination."""
     if loss == Loss.SQUARES:
         wanted = labels / (1 << ACTIVATION_FRACTION)
@@ -112,5 +119,10 @@ def score_key(loss: Loss) -> str:
 
 def named(classes: Floats) -> str:
     """The first of them, for a message."""
-    shown = ", ".join(f"{each:g}" for each in classes[:_NAMED_CLASSES])
+    shown = ", ".join(map(class_name, classes[:_NAMED_CLASSES]))
     return shown + (", ..." if len(classes) > _NAMED_CLASSES else "")
+
+
+def class_name(label: float) -> str:
+    """A class as people write it: no two classes have the same name."""
+    return repr(float(label)).removesuffix(".0")

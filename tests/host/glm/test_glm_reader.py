@@ -48,6 +48,12 @@ def test_the_format_s_freedoms(tmp_path: Path) -> None:
     assert zero_based.matrix.toarray().tolist() == [[3.0, 0.0, 4.0]]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_label(tmp_path: Path) -> None:
+    samples = read_samples(_write(tmp_path, b"\xef\xbb\xbf-1 1:3\n1 2:4\n"))
+    assert samples.labels.tolist() == [-1.0, 1.0]
+    assert samples.matrix.toarray().tolist() == [[3.0, 0.0], [0.0, 4.0]]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [

@@ -38,13 +38,16 @@ def test_one_class_against_the_others() -> None:
     ("loss", "labels", "positive", "says"),
     [
         (Loss.SQUARES, [1.0, 2.0], 1.0, "a positive class for least squares"),
+        (Loss.SQUARES, [-1e308, 1e308], None, r"labels of -1e\+308 to 1e\+308, which is no range"),
+        (Loss.SQUARES, [1e308, 1.5e308], None, r"which is no range"),
+        (Loss.LOGISTIC, [1234567.0, 1234568.0], 1.0, r"class 1 and others are needed; there are 1234567, 1234568"),
         (Loss.LOGISTIC, [1.0, 2.0], 3.0, r"class 3 and others are needed; there are 1, 2"),
         (Loss.LOGISTIC, [1.0, 1.0], 1.0, r"class 1 and others are needed"),
         (Loss.LOGISTIC, [1.0, 1.0], None, r"1 class \(1\) for the loss logistic.*samples of both"),
         (Loss.HINGE, [1.0, 2.0, 3.0], None, r"3 classes \(1, 2, 3\) for the loss hinge.*--positive"),
     ],
 )
-def test_labels_that_are_not_of_two_classes(loss: Loss, labels: list[float], positive: float | None, says: str) -> None:
+def test_labels_that_are_refused(loss: Loss, labels: list[float], positive: float | None, says: str) -> None:
     with pytest.raises(GlmError, match=f"(?s){says}"):
         Targets.fit(loss, np.array(labels), positive=positive)
 
@@ -53,6 +56,7 @@ def test_targets_of_least_squares_are_mapped_to_one_and_minus_one() -> None:
     targets = Targets.fit(Loss.SQUARES, np.array([10.0, 30.0, 15.0]))
     assert (targets.classes, targets.offset, targets.scale) == (None, 20.0, 10.0)
     assert targets.encode(np.array([10.0, 20.0, 30.0, 25.0])).tolist() == [-ONE, 0, ONE, ONE // 2]
+    assert targets.exact(np.array([10.0, 1e9])).tolist() == [-ONE, (1e9 - 20) / 10 * ONE]
     assert targets.encode(np.array([1e9, -1e9])).tolist() == [TARGET_LIMIT, -TARGET_LIMIT]
     assert targets.predictions(np.array([-1.0, 0.5])).tolist() == [10.0, 25.0]
     assert targets.unknown(np.array([1.0])).size == 0

@@ -58,8 +58,9 @@ def test_two_trainings_at_once(rng: random.Random) -> None:
         assert np.array_equal(found[number], train(prepared, LocalRunner())[0].weights)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 @pytest.mark.sampled(4)
-def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+def test_a_signal_that_ends_it_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """No folder, no process; no model either."""
     data, temporary = tmp_path / "data.libsvm", tmp_path / "tmp"
     data.write_text("".join(f"{k % 2} {k % 7 + 1}:1\n" for k in range(64)))
@@ -75,7 +76,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     try:
         while not list(temporary.glob("catchment-glm-*/0-*.npy")) and process.poll() is None:
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.communicate(timeout=120)[1]
     finally:
         process.kill()

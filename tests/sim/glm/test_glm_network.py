@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics import r2_score
 from typer.testing import CliRunner
 
 from catchment.cli import app
@@ -136,6 +137,25 @@ def test_labels_that_the_model_does_not_know_are_named(data: Path) -> None:
     assert len(found["predictions"]) == 3 and "accuracy" not in found and "loss" not in found
 
 
+def test_predicted_classes_have_all_their_digits(data: Path) -> None:
+    names = [20240101001, 20240101002]
+    Path("long.libsvm").write_text("".join(f"{names[k % 2]} {k % 2 + 1}:1\n" for k in range(16)))
+    assert CliRunner().invoke(app, ["glm", "train", "long.libsvm", "--lab", "local"]).exit_code == 0
+    done = CliRunner().invoke(app, ["glm", "predict", "long.model.npz", "long.libsvm"])
+    assert [int(line) for line in done.stdout.split()] == [names[k % 2] for k in range(16)]
+
+
+def test_targets_far_from_the_training_s_count_as_they_are(data: Path) -> None:
+    """The loss of new samples is of their own targets, which trainings cut to four times their range."""
+    Path("numbers.libsvm").write_text("0 1:1\n10 1:2\n")
+    Path("far.libsvm").write_text("0 1:1\n1000 1:2\n")
+    command = ["glm", "train", "numbers.libsvm", "--loss", "squares", "--lab", "local", "--json"]
+    tested = json.loads(CliRunner().invoke(app, [*command, "--test", "far.libsvm"]).stdout)["test"]
+    done = CliRunner().invoke(app, ["glm", "predict", "numbers.model.npz", "far.libsvm", "--json"])
+    found = json.loads(done.stdout)
+    assert found["r2"] == tested["r2"] == pytest.approx(r2_score([0, 1000], found["predictions"]))
+
+
 def test_one_class_against_the_others(data: Path) -> None:
     """The others have no name: null, as JSON knows no nan; all their labels are known."""
     Path("three.libsvm").write_text("".join(f"{k % 3} {k % 3 + 1}:1\n" for k in range(30)))
@@ -159,6 +179,10 @@ def test_one_class_against_the_others(data: Path) -> None:
         (["train", "data.libsvm", "--plot", "plot.xyz"], 1, "names no kind of plot"),
         (["train", "data.libsvm", "--sklearn", "."], 1, "it is a folder"),
         (["train", "data.libsvm", "-o", "./data.libsvm"], 1, "would overwrite"),
+        (["train", "data.libsvm", "-o", "model.svg"], 1, "model.svg: it would be written twice"),
+        (["train", "data.libsvm", "-o", "model.npz", "--sklearn", "./model.npz"], 1, "would be written twice"),
+        (["predict", "data.libsvm", "bad.libsvm", "-o", "bad.libsvm"], 1, "bad.libsvm: it would overwrite"),
+        (["predict", "data.libsvm", "bad.libsvm", "-o", "data.libsvm"], 1, "data.libsvm: it would overwrite"),
         (["train", "data.libsvm", "--test", "other.libsvm"], 1, "labels that data.libsvm does not have: 2, 7"),
         (["train", "data.libsvm", "--lab", "shm", "--timeout", "nan"], 1, "a timeout of nan s"),
         (["train", "data.libsvm", "--worker", "rtl", "--timeout", "9"], 1, "--timeout with simulated hardware"),
