@@ -1,6 +1,6 @@
 // Proves of segmenter: a segment is not empty and lies in one block of 4 KiB, on a memory beat, whatever is asked and
 // whatever the TLB says; and no translation is kept that was looked up before, or while, an entry changed: what was
-// unmapped is not used.
+// unmapped is not used; and whatever is asked of the TLB is waited for, so that no request gets another one's page.
 module segmenter_fv
   import hostif_pkg::*;
 (
@@ -34,6 +34,7 @@ module segmenter_fv
   wire       to_come = state == 3'd4 || (state == 3'd5 && !m_segment.last) || state == 3'd2
                        || (state == 3'd3 && dut.status_reg == STATUS_OK);
 
+  vpn_t asked_vpn_reg;   // of the lookup under way
   logic old_reg;         // an entry has changed since the lookup under way was taken
   logic old_result_reg;  // such a lookup's result came in the last clock
 
@@ -41,6 +42,7 @@ module segmenter_fv
     started_reg <= 1'b1;
     // The TLB answers what it was asked.
     assume (!result_valid || dut.asked_reg);
+    if (lookup_valid && lookup_ready) asked_vpn_reg <= lookup_vpn;
     if (lookup_valid && lookup_ready) old_reg <= filled;
     else if (filled) old_reg <= 1'b1;
     old_result_reg <= !rst && result_valid && (old_reg || filled);
@@ -52,7 +54,9 @@ module segmenter_fv
         on_a_beat : assert (m_segment.address[5:0] == 6'd0);
       end
       keeps_nothing_old : assert (!(old_result_reg && (dut.kept_reg[0] || dut.kept_reg[1])));
+      waits_for_its_answer : assert (!dut.asked_reg || (dut.wants && dut.wanted == asked_vpn_reg));
       // what makes it inductive
+      asks_for_what_it_lacks : assert (!dut.asked_reg || !dut.have);
       old_is_stale : assert (!dut.asked_reg || (old_reg == dut.stale_reg && !(old_reg && (dut.kept_reg[0] || dut.kept_reg[1]))));
       something_left : assert (!to_come || dut.left_reg != 32'd0);
       request_is_sound : assert (state != 3'd1 || dut.status_reg != STATUS_OK

@@ -58,6 +58,7 @@ module segmenter
   logic [VirtualBits-1:0]  at_reg;         // address of the next byte of the buffer
   logic [31:0]             left_reg;       // bytes left from that address on
   vpn_t                    last_page_reg;  // the last page of the buffer
+  logic                    buffer_void_reg;  // its last byte lies beyond the virtual addresses
   segment_t                segment_reg;
 
   // ---- two translations are kept, the completions' page and the buffer's --------------------------------
@@ -72,9 +73,13 @@ module segmenter
   logic have;
 
   wire completes = state_reg == COMPLETION;
+  // Nothing is asked for an address that cannot be: the request is over before the answer, which would be the next one's.
+  wire completion_void = |request_reg.cmpt_ptr[63:VirtualBits] || |request_reg.cmpt_ptr[4:0];
+  wire [64:0] end_address = {1'b0, request_reg.vaddr} + {33'd0, request_reg.len} - 65'd1;
+  wire unused = &{1'b0, end_address[PageShift-1:0]};
 
   assign wanted = completes ? request_reg.cmpt_ptr[VirtualBits-1:PageShift] : at_reg[VirtualBits-1:PageShift];
-  assign wants  = completes || state_reg == PAGES || state_reg == SEGMENT;
+  assign wants  = (completes && !completion_void) || (state_reg == PAGES && !buffer_void_reg) || state_reg == SEGMENT;
   assign have   = kept_reg[completes] && kept_vpn_reg[completes] == wanted;
 
   assign lookup_valid = wants && !have && !asked_reg;
@@ -108,12 +113,6 @@ module segmenter
     if (low_address != 0) return STATUS_BAD_ALIGNMENT;
     return STATUS_OK;
   endfunction
-
-  wire completion_void = |request_reg.cmpt_ptr[63:VirtualBits] || |request_reg.cmpt_ptr[4:0];
-  // The last byte may lie beyond the virtual addresses.
-  wire [64:0] end_address = {1'b0, request_reg.vaddr} + {33'd0, request_reg.len} - 65'd1;
-  wire buffer_void = |end_address[64:VirtualBits];
-  wire unused = &{1'b0, end_address[PageShift-1:0]};
 
   // ---- the segment at at_reg --------------------------------------------------------------------------
   logic [SegmentBytesBits-1:0] to_boundary;
@@ -155,11 +154,12 @@ module segmenter
       end
 
       COMPLETION: begin
-        at_reg         <= request_reg.vaddr[VirtualBits-1:0];
-        left_reg       <= request_reg.len;
-        last_page_reg  <= end_address[VirtualBits-1:PageShift];
-        completion_reg <= {kept_ppn_reg[1], request_reg.cmpt_ptr[PageShift-1:0]};
-        missed_address <= request_reg.cmpt_ptr;
+        at_reg          <= request_reg.vaddr[VirtualBits-1:0];
+        left_reg        <= request_reg.len;
+        last_page_reg   <= end_address[VirtualBits-1:PageShift];
+        buffer_void_reg <= |end_address[64:VirtualBits];
+        completion_reg  <= {kept_ppn_reg[1], request_reg.cmpt_ptr[PageShift-1:0]};
+        missed_address  <= request_reg.cmpt_ptr;
         if (completion_void || absent) begin
           missed       <= 1'b1;
           unanswerable <= 1'b1;
@@ -171,11 +171,11 @@ module segmenter
 
       PAGES: begin
         missed_address <= {{(64 - VirtualBits) {1'b0}}, at_reg};
-        if (buffer_void || absent) begin
+        if (buffer_void_reg || absent) begin
           missed     <= 1'b1;
           status_reg <= STATUS_UNMAPPED;
           state_reg  <= JOB;
-          if (buffer_void) missed_address <= request_reg.vaddr;
+          if (buffer_void_reg) missed_address <= request_reg.vaddr;
         end else if (have) begin
           if (at_reg[VirtualBits-1:PageShift] == last_page_reg) begin
             at_reg    <= request_reg.vaddr[VirtualBits-1:0];

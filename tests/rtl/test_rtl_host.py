@@ -209,6 +209,29 @@ def test_a_bad_request_moves_nothing_and_the_next_one_is_served(name: str, pull:
     assert np.array_equal(memory[:0x2000], before[:0x2000])
 
 
+@pytest.mark.parametrize("pull", [False, True])
+@pytest.mark.parametrize("bad", [VIRTUAL + RECORDS + 8, VIRTUAL + RECORDS | 1 << 50, VIRTUAL + PAGE + 8])
+def test_requests_behind_one_without_an_answer_get_their_own_pages(bad: int, pull: bool, rng: random.Random) -> None:
+    memory = np.zeros(2 * PAGE, np.uint8)
+    memory[:0x1000] = noise(rng, 0x1000)
+    records = VIRTUAL + 2 * PAGE + RECORDS
+    requests = [
+        step(VIRTUAL + 64 * i, 64, at, dtype=DataType.BYTES, pull=pull, tag=i, force=True)
+        for i, at in enumerate((records + 0x200, bad, records, records + 32))
+    ]
+    others = [
+        step(VIRTUAL + 0x800 + 64 * i, 64, records + 0x100 + 32 * i, dtype=DataType.BYTES, pull=not pull, wait=400)
+        for i in range(3)
+    ]
+    steps = [*mapped({VIRTUAL: BASE, VIRTUAL + 2 * PAGE: BASE + PAGE}), *requests, *others]
+    outcome, _ = run(memory, BASE, steps, seed=1)
+    assert outcome.unanswerable == 1
+    for i, tag in enumerate((2, 3)):
+        record = record_at(memory, PAGE + RECORDS + 32 * i)
+        assert (record["status"], record["tag"]) == (Status.OK, tag)
+    assert not memory[RECORDS : RECORDS + 0x100].any()
+
+
 def test_a_full_queue_refuses_and_counts(rng: random.Random) -> None:
     memory = noise(rng)
     memory[RECORDS : RECORDS + 32 * 40] = 0xFF  # noise may look like a record that says OK
