@@ -17,6 +17,7 @@ module axil_regs #(
     output logic                  wr_en,
     // a multiple of four
     output logic [ADDR_WIDTH-1:0] wr_addr,
+    // zero in the bytes that are not selected
     output logic [31:0]           wr_data,
     output logic [3:0]            wr_strb,
     input  logic                  wr_error,
@@ -50,7 +51,7 @@ module axil_regs #(
   always_ff @(posedge clk) begin
     if (s_axil_awvalid && s_axil_awready) write_word_reg <= s_axil_awaddr[ADDR_WIDTH-1:2];
     if (s_axil_wvalid && s_axil_wready) begin
-      wr_data <= s_axil_wdata;
+      for (int unsigned i = 0; i < 4; i++) wr_data[8*i+:8] <= s_axil_wdata[8*i+:8] & {8{s_axil_wstrb[i]}};
       wr_strb <= s_axil_wstrb;
     end
     if (wr_en) s_axil_bresp <= wr_error ? SlaveError : Okay;

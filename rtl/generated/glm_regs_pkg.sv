@@ -385,10 +385,11 @@ package glm_regs_pkg;
     endcase
   endfunction
 
-  function automatic glm_strobe_t glm_strobes(logic [11:0] address);
+  // The commands of a write; one that selects no byte is none.
+  function automatic glm_strobe_t glm_strobes(logic [11:0] address, logic [3:0] strobes);
     glm_strobe_t strobe;
     strobe = '0;
-    case (address)
+    if (strobes != 4'd0) case (address)
       12'h024: strobe.start = 1'b1;
       12'h030: strobe.irq = 1'b1;
       12'h038: strobe.stop = 1'b1;

@@ -429,10 +429,11 @@ package nic_regs_pkg;
     endcase
   endfunction
 
-  function automatic nic_strobe_t nic_strobes(logic [11:0] address);
+  // The commands of a write; one that selects no byte is none.
+  function automatic nic_strobe_t nic_strobes(logic [11:0] address, logic [3:0] strobes);
     nic_strobe_t strobe;
     strobe = '0;
-    case (address)
+    if (strobes != 4'd0) case (address)
       12'h024: strobe.reset = 1'b1;
       12'h0e0: strobe.tx_key = 1'b1;
       12'h0e4: strobe.rx_key = 1'b1;

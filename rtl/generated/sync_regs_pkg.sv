@@ -131,10 +131,11 @@ package sync_regs_pkg;
     endcase
   endfunction
 
-  function automatic sync_strobe_t sync_strobes(logic [11:0] address);
+  // The commands of a write; one that selects no byte is none.
+  function automatic sync_strobe_t sync_strobes(logic [11:0] address, logic [3:0] strobes);
     sync_strobe_t strobe;
     strobe = '0;
-    case (address)
+    if (strobes != 4'd0) case (address)
       12'h04c: strobe.post = 1'b1;
       12'h054: strobe.done = 1'b1;
       default: ;

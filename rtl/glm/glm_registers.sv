@@ -79,7 +79,7 @@ module glm_registers
       if (wr_en && !locked) control <= glm_write(control, wr_addr, wr_data, wr_strb);
       // The stream of rounds ends with it: its switch knows the rounds that were in flight.
       if (strobe.stop) control.control_rounds <= 1'b0;
-      strobe       <= wr_en ? glm_strobes(wr_addr) : '0;
+      strobe       <= wr_en ? glm_strobes(wr_addr, wr_strb) : '0;
       if (strobe.stop) stop_reg <= 1'b1;
       else if (stopped) stop_reg <= 1'b0;
       starting_reg <= {starting_reg[1:0], start_now};

@@ -85,7 +85,7 @@ module nic_registers
         control.control_tx_enable <= 1'b0;
         control.control_rx_enable <= 1'b0;
       end
-      strobe        <= wr_en && !locked ? nic_strobes(wr_addr) : '0;
+      strobe        <= wr_en && !locked ? nic_strobes(wr_addr, wr_strb) : '0;
       interrupt_reg <= (interrupt_reg & ~acknowledged) | interrupt_set;
     end
   end

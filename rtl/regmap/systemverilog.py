@@ -169,10 +169,11 @@ def emit(registers: RegisterMap) -> str:
         "    endcase",
         "  endfunction",
         "",
-        f"  function automatic {n}_strobe_t {n}_strobes({address});",
+        "  // The commands of a write; one that selects no byte is none.",
+        f"  function automatic {n}_strobe_t {n}_strobes({address}, logic [3:0] strobes);",
         f"    {n}_strobe_t strobe;",
         "    strobe = '0;",
-        "    case (address)",
+        "    if (strobes != 4'd0) case (address)",
     ]
     for register in commands:
         lines.append(f"      {bits}'h{register.address:03x}: strobe.{register.name.lower()} = 1'b1;")

@@ -82,7 +82,7 @@ module sync_registers
       counts_reg <= '0;
     end else begin
       if (wr_en && !locked) control <= sync_write(control, wr_addr, wr_data, wr_strb);
-      strobe_reg <= wr_en ? sync_strobes(wr_addr) : '0;
+      strobe_reg <= wr_en ? sync_strobes(wr_addr, wr_strb) : '0;
       posted_reg <= (posted_reg | (post ? Tensors'(1) << wanted : '0)) & ~ends;
       done_reg   <= (done_reg & ~(strobe_reg.done ? written_reg : '0)) | ends;
 

@@ -66,8 +66,8 @@ async def anything(bus: AxiLiteMaster, rng: random.Random, words: dict[int, int]
     return refused
 
 
-async def out_of_reset(dut: Any) -> AxiLiteMaster:
-    """Start the clock, reset the registers, and give the bus that reaches them."""
+async def reset(dut: Any) -> None:
+    """Start the clock, and reset the registers."""
     for name in ("core_rst", "status", "interrupt_set", "stat_value", "host_stat_value"):
         getattr(dut, name).value = 0
     Clock(dut.clk, 4, "ns").start()
@@ -75,6 +75,11 @@ async def out_of_reset(dut: Any) -> AxiLiteMaster:
     for _ in range(3):
         await RisingEdge(dut.clk)
     dut.rst.value = 0
+
+
+async def out_of_reset(dut: Any) -> AxiLiteMaster:
+    """Reset the registers, and give the bus that reaches them."""
+    await reset(dut)
     return AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
 
 
@@ -129,3 +134,37 @@ async def counters_are_read_in_two_words(dut: Any) -> None:
             value.value = rng.getrandbits(48)
             high = int.from_bytes((await bus.read(address + 4, 4)).data, "little")
             assert high << 32 | low == count, table.name
+
+
+@cocotb.test()
+async def bytes_that_are_not_selected_do_nothing(dut: Any) -> None:
+    """Commands and events heed the byte strobes as settings do, whatever lies on the bus beside them."""
+    for name in ("awvalid", "wvalid", "arvalid", "rready", "awprot", "arprot"):
+        getattr(dut, f"s_axil_{name}").value = 0
+    dut.s_axil_bready.value = 1
+    await reset(dut)
+
+    async def write(register: Register, value: int, strobes: int) -> int:
+        """Write a word; what `strobe` was in the clocks after it."""
+        dut.s_axil_awaddr.value, dut.s_axil_wdata.value, dut.s_axil_wstrb.value = register.address, value, strobes
+        dut.s_axil_awvalid.value = dut.s_axil_wvalid.value = 1
+        await RisingEdge(dut.clk)
+        dut.s_axil_awvalid.value = dut.s_axil_wvalid.value = 0
+        seen = 0
+        for _ in range(5):
+            await RisingEdge(dut.clk)
+            seen |= int(dut.strobe.value)
+        return seen
+
+    commands = [register for register in regs.REGISTERS if register.access in ("wo", "w1c")]
+    for register in commands:
+        assert await write(register, 0xFFFF_FFFF, 0) == 0, f"{register.name}: a write of no byte"
+        assert (await write(register, 0xFFFF_FFFF, 0xF)).bit_count() == 1, register.name
+    dut.interrupt_set.value = 0x3F
+    await RisingEdge(dut.clk)
+    dut.interrupt_set.value = 0
+    await write(regs.IRQ_ENABLE, 0x3F, 0xF)
+    await write(regs.IRQ, 0xFFFF_FFFF, 0b1110)
+    assert dut.irq.value == 1
+    await write(regs.IRQ, 0xFFFF_FFFF, 0b0001)
+    assert dut.irq.value == 0
