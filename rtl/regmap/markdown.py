@@ -10,8 +10,8 @@ from catchment.rtl.regmap.systemverilog import banner
 _ACCESS = """\
 Every register is a 32-bit word on AXI4-Lite; a wider one takes two, the low word first. Access: `rw` is a setting, `ro`
 is what the hardware says, `wo` is a command (reads as zero), `w1c` stays until a one is written to it. A write may
-select bytes; of a command or an event the others count as zero, and a write that selects none does nothing. Reserved bits
-are ignored and read as zero. An address without a register, a write to a `ro` one, and
+select bytes; of a command or an event the others count as zero, and a write that selects none does nothing. Reserved
+bits are ignored and read as zero. An address without a register, a write to a `ro` one, and
 {locked}, is answered with SLVERR, changes nothing, and counts as REGISTER_ERRORS."""
 
 
