@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.simulate_step import ModeName, draw, report_steps
+from catchment.cli.simulate_step import MOST_SEED, ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
@@ -52,7 +52,7 @@ def simulate(
     plot: Annotated[
         Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each run took.", dir_okay=False)
     ] = None,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0, max=MOST_SEED)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a workload on a cluster of up to thousands of hosts (docs/reference/simulate.md)."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from catchment.sim.performance.sweep_plot import Taken
 
 
+MOST_SEED = (1 << 64) - 1
+
+
 class ModeName(StrEnum):
     """What --mode takes."""
 
@@ -58,7 +61,7 @@ def simulate_step(
         Path | None, typer.Option(help="SVG, PNG or PDF of a sweep: what each step took.", dir_okay=False)
     ] = None,
     mode: Annotated[ModeName, typer.Option(help="How closely (docs/reference/simulate.md).")] = ModeName.FLOW,
-    seed: Annotated[int, typer.Option(help="Of stragglers.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Of stragglers.", min=0, max=MOST_SEED)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a step of training (docs/reference/simulate.md)."""

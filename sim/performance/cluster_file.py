@@ -30,7 +30,15 @@ import yaml
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster, Node, Rail, Straggle, rack_spine
-from catchment.sim.performance.cluster_values import byte_time, number_at, quantity_at, some
+from catchment.sim.performance.cluster_values import (
+    byte_time,
+    bytes_at,
+    number_at,
+    quantity_at,
+    some,
+    speed_at,
+    time_at,
+)
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.failure_file import read_failures
 from catchment.sim.performance.hosts_that_differ import read_nodes, read_rates
@@ -160,8 +168,8 @@ class _Reader:
         section.finish(("host", "up", "latency", "loss", "duplicate", "reorder"))
         loss, duplicate, reorder = (number_at(section, key, 0.0, 0, 1) for key in ("loss", "duplicate", "reorder"))
         faults = Faults(loss=loss, duplicate=duplicate, reorder=reorder)
-        latency = quantity_at(section, "latency", Dimension.TIME, 265_000)
-        return LinkModel(host_byte, byte_time(section, "up", up_byte), round(latency), faults)
+        latency = time_at(section, "latency", 265_000)
+        return LinkModel(host_byte, byte_time(section, "up", up_byte), latency, faults)
 
     def _rails(self, links: LinkModel) -> tuple[Rail, ...]:
         """Networks beside one another: the cluster's links, but for what each says."""
@@ -174,14 +182,14 @@ class _Reader:
             if name in found:
                 raise section.error_at("name", f"rail {name!r} is there twice")
             host_byte = byte_time(section, "host", links.host_byte)
-            latency = round(quantity_at(section, "latency", Dimension.TIME, links.latency))
+            latency = time_at(section, "latency", links.latency)
             # Between switches a rail has the same share of its hosts' rate as the cluster.
             own = replace(
                 links, host_byte=host_byte, up_byte=max(1, round(links.up_byte * host_byte / links.host_byte)),
                 latency=latency,
             )  # fmt: skip
             by = section.text("by", "switch", ("switch", "ring"))
-            found[name] = Rail(name, by, own, round(quantity_at(section, "start", Dimension.TIME, 0)))
+            found[name] = Rail(name, by, own, time_at(section, "start", 0))
         return tuple(found.values())
 
     def _switch(self) -> SwitchModel:
@@ -196,12 +204,12 @@ class _Reader:
         slots = section.integer("slots", default.slots, 1, 1 << 20)
         if slots & (slots - 1):
             raise section.error_at("slots", f"{slots} is not a power of two")
-        rate = quantity_at(section, "pps", Dimension.FRAME_RATE, 0)
+        rate = speed_at(section, "pps", Dimension.FRAME_RATE, 0) if "pps" in section else 0
         made = SwitchModel(
-            round(quantity_at(section, "pipeline", Dimension.TIME, default.pipeline)),
-            round(quantity_at(section, "queue", Dimension.SIZE, default.queue_bytes)),
+            time_at(section, "pipeline", default.pipeline),
+            bytes_at(section, "queue", default.queue_bytes),
             round(PICOS_PER_SECOND / rate) if rate else 0,
-            round(quantity_at(section, "sram", Dimension.SIZE, default.sram_bytes)),
+            bytes_at(section, "sram", default.sram_bytes),
             lanes, slots, section.integer("max_workers", default.max_workers, 1, 4096),
         )  # fmt: skip
         try:
@@ -217,7 +225,7 @@ class _Reader:
         if section is None:
             return default, _PEAK, _MFU
         section.finish(("gpus", "scale_up", "memory", "peak", "mfu", "straggle", "slow", "proxy_link", "proxy_ring"))
-        peak, mfu = quantity_at(section, "peak", Dimension.FLOPS, _PEAK), number_at(section, "mfu", _MFU, 0.001, 1)
+        peak, mfu = speed_at(section, "peak", Dimension.FLOPS, _PEAK), number_at(section, "mfu", _MFU, 0.001, 1)
         slow = {}
         if "slow" in section:
             below = section.section("slow")
@@ -227,11 +235,11 @@ class _Reader:
                 slow[host] = number_at(below, host, 1.0, 0.01, 1000)
         node = Node(
             section.integer("gpus", default.gpus, 1, 64),
-            quantity_at(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
+            speed_at(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
             quantity_at(section, "memory", Dimension.SIZE, default.memory), peak * mfu,
             Straggle(number_at(section, "straggle", 0.0, 0, 5), slow),
-            quantity_at(section, "proxy_link", Dimension.BYTE_RATE, default.proxy_link),
-            quantity_at(section, "proxy_ring", Dimension.BYTE_RATE, default.proxy_ring),
+            speed_at(section, "proxy_link", Dimension.BYTE_RATE, default.proxy_link),
+            speed_at(section, "proxy_ring", Dimension.BYTE_RATE, default.proxy_ring),
         )  # fmt: skip
         return node, peak, mfu
 
@@ -243,14 +251,11 @@ class _Reader:
             section.finish(("model", "receive", "frame", "ring"))
             program = ProgramModel()
             return ProgramModel(
-                round(quantity_at(section, "receive", Dimension.TIME, program.receive)),
-                round(quantity_at(section, "frame", Dimension.TIME, program.frame)),
-                round(quantity_at(section, "ring", Dimension.SIZE, program.ring_bytes)),
+                time_at(section, "receive", program.receive),
+                time_at(section, "frame", program.frame),
+                bytes_at(section, "ring", program.ring_bytes),
             )
         section.finish(("model", "push", "pull", "respond", "fifo"))
         default = NicModel()
-        times = {
-            key: round(quantity_at(section, key, Dimension.TIME, getattr(default, key)))
-            for key in ("push", "pull", "respond")
-        }
-        return NicModel(**times, fifo_bytes=round(quantity_at(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
+        times = {key: time_at(section, key, getattr(default, key)) for key in ("push", "pull", "respond")}
+        return NicModel(**times, fifo_bytes=bytes_at(section, "fifo", default.fifo_bytes))

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from catchment.controlplane.documents import Section
 from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Breakdown, Failure, Rail
-from catchment.sim.performance.cluster_values import quantity_at, some
+from catchment.sim.performance.cluster_values import quantity_at, some, time_at
 from catchment.sim.performance.hosts_that_differ import trunk_name
 from catchment.sim.performance.quantities import Dimension
 
@@ -48,8 +48,8 @@ def _failures(section: Section, what: str, names: Sequence[str]) -> list[Failure
     for key in ("lasts", "within"):
         if key in section:
             raise section.error_at(key, "is of failures that are drawn: give `every`, or `at` and `until`")
-    at = _time(section, "at")
-    until = _time(section, "until") if "until" in section else None
+    at = time_at(section, "at", None)
+    until = time_at(section, "until", None) if "until" in section else None
     if until is not None and until <= at:
         raise section.error_at("until", "comes before it fails")
     return [Failure(what, name, at, until) for name in names]
@@ -59,13 +59,10 @@ def _breakdown(section: Section, what: str, names: tuple[str, ...]) -> Breakdown
     for key in ("at", "until"):
         if key in section:
             raise section.error_at(key, "is of failures at times: give `at`, or `every`, `lasts` and `within`")
-    every, lasts, within = (_time(section, key) for key in ("every", "lasts", "within"))
+    every = round(quantity_at(section, "every", Dimension.TIME, None))
+    lasts, within = (time_at(section, key, None) for key in ("lasts", "within"))
     if every < 1 or lasts < 1:
         raise section.error_at("every", "failures and what they last take time: give more than 0")
     if len(names) * within / every > _MOST:
         raise section.error_at("every", f"more than {_MOST} failures: give a longer time, or a shorter `within`")
     return Breakdown(what, names, every, lasts, within)
-
-
-def _time(section: Section, key: str) -> int:
-    return round(quantity_at(section, key, Dimension.TIME, None))

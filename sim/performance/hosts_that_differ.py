@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from catchment.controlplane.documents import Section
 from catchment.controlplane.topology import Link, Topology
 from catchment.sim.performance.cluster import Node
-from catchment.sim.performance.cluster_values import byte_time, number_at, quantity_at, some
+from catchment.sim.performance.cluster_values import byte_time, number_at, quantity_at, some, speed_at
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.quantities import Dimension
 
@@ -47,10 +47,10 @@ def read_nodes(hosts: Sequence[Section], topology: Topology, node: Node, peak: f
         for name in _named(section, list(topology.hosts), "host"):
             before = found.get(name, node)
             top, share = speeds.get(name, (peak, mfu))
-            top, share = quantity_at(section, "peak", Dimension.FLOPS, top), number_at(section, "mfu", share, 0.001, 1)
+            top, share = speed_at(section, "peak", Dimension.FLOPS, top), number_at(section, "mfu", share, 0.001, 1)
             speeds[name] = top, share
             scale_up, link, ring = (
-                quantity_at(section, key, Dimension.BYTE_RATE, default)
+                speed_at(section, key, Dimension.BYTE_RATE, default)
                 for key, default in (
                     ("scale_up", before.scale_up), ("proxy_link", before.proxy_link), ("proxy_ring", before.proxy_ring)
                 )

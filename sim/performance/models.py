@@ -10,6 +10,8 @@ from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, LANE
 FRAME_OVERHEAD = HEADER_OFFSET + HEADER_BYTES
 """Bytes of a frame before its payload."""
 PICOS_PER_SECOND = 10**12
+LONGEST = 10**16
+"""Nothing runs longer than ten thousand simulated seconds, in ps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,22 @@ from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import Mode, PacketType
 
 _SENDS, _RECEIVES, _BOTH = range(3)
+_MOST_FRAMES = (1 << 31) - 1
+
+
+def message_frames(size: int, payload: int) -> int:
+    """Frames of a message of so many bytes, with so many in each.
+
+    Raises:
+        PerformanceError: more than sequence numbers tell apart.
+    """
+    frames = max(1, -(-size // payload))
+    if frames > _MOST_FRAMES:
+        raise PerformanceError(
+            f"a message of {size} bytes has {frames} frames, sequence numbers tell {_MOST_FRAMES} apart: "
+            "use --mode flow, or several rounds"
+        )
+    return frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +48,12 @@ class Stream:
     payload: int
 
     def frames(self, size: int) -> int:
-        """Frames of a message of so many bytes."""
-        return max(1, -(-size // self.payload))
+        """Frames of a message of so many bytes.
+
+        Raises:
+            PerformanceError: more than sequence numbers tell apart.
+        """
+        return message_frames(size, self.payload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from enum import Enum
 
 _WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/%]*)\s*")
 _BINARY = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+MOST = 1e24
+"""No quantity is larger, in the inner unit of its dimension: what is computed of quantities stays finite."""
 _DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -37,7 +39,7 @@ def quantity(text: str, dimension: Dimension) -> float:
     """The number that a text stands for, in the inner unit of its dimension.
 
     Raises:
-        ValueError: no number, or no unit of this dimension; the message says which there are.
+        ValueError: no number, no unit of this dimension (the message says which there are), or more than `MOST`.
     """
     match = _WRITTEN.fullmatch(text)
     units = ", ".join(dimension.units)
@@ -47,7 +49,11 @@ def quantity(text: str, dimension: Dimension) -> float:
     if unit not in dimension.units:
         what = f"{unit!r} is no unit of a {dimension.title}" if unit else f"{text!r} has no unit"
         raise ValueError(f"{what}: give one of {units}")
-    return float(number) * dimension.units[unit]
+    value = float(number) * dimension.units[unit]
+    if value > MOST:
+        most = f"{MOST / dimension.units[unit]:.3g}{unit}"
+        raise ValueError(f"{text!r} is too much for a {dimension.title}: give {most} at most")
+    return value
 
 
 def size_text(size: int) -> str:

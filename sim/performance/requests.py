@@ -17,10 +17,11 @@ from catchment.sim.performance.collectives import COLLECTIVES, RINGS
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.glm import P4SGD, GlmTraining, glm_epochs
+from catchment.sim.performance.network import message_frames
 from catchment.sim.performance.planning import check_ways, sums_tree
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rails import NEZHA, rail_clusters
-from catchment.sim.performance.rounds import Rounds, Splitting
+from catchment.sim.performance.rounds import MOST_ROUNDS, Rounds, Splitting
 from catchment.sim.performance.run import (
     Outcome,
     Progress,
@@ -87,9 +88,8 @@ class Request:
                 f"{', '.join(STEPS)}; and of traces, `catchment simulate-step et --et FOLDER`"
             )
         fixed = tuple(pair(each) for each in settings)
-        choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
         made = []
-        for varied in itertools.product(*choices):
+        for varied in itertools.product(*choices_of(sweeps)):
             request = cls(workload, cluster, (*fixed, *varied), varied, seed, mode)
             request.check()
             made.append(request)
@@ -114,10 +114,13 @@ class Request:
         self._check_tree(cluster, rounds)
         if self.mode is Mode.FLOW:
             check_flow(self.workload, cluster)
-        elif self.mode is Mode.TRAIN:
+            return
+        if self.mode is Mode.TRAIN:
             check_trains(cluster)
         elif self.mode is Mode.FOLD:
             fold(self.workload, cluster)
+        if self.workload not in (*RINGS, NEZHA):
+            message_frames(rounds.size, cluster.switch.vector_bytes)
 
     def _check_tree(self, cluster: Cluster, rounds: Rounds) -> None:
         check_ways(cluster, workers_of(cluster), ring=self.workload in RINGS)
@@ -148,8 +151,8 @@ class Request:
     def _epochs(self, cluster: Cluster) -> Outcome:
         own = self._own(_OF_GLM)
         count = own.pop("rounds", "1")
-        if not count.isdecimal() or int(count) < 1:
-            raise PerformanceError(f"{self.workload}: {count} rounds: give at least one epoch")
+        if not count.isdecimal() or not 1 <= int(count) <= MOST_ROUNDS:
+            raise PerformanceError(f"{self.workload}: {count} rounds: give 1 to {MOST_ROUNDS} epochs")
         return glm_epochs(cluster, GlmTraining.parse(**own), int(count))
 
     def _own(self, there: Sequence[str]) -> dict[str, str]:
@@ -202,6 +205,19 @@ def run_all(
 
 def _run(request: Request) -> Outcome:
     return request.run()
+
+
+def choices_of(sweeps: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """The pairs of each sweep KEY=VALUE,VALUE.
+
+    Raises:
+        PerformanceError: it is none, or its key is another one's, too.
+    """
+    pairs = [pair(sweep) for sweep in sweeps]
+    for at, (key, _) in enumerate(pairs):
+        if any(other == key for other, _ in pairs[:at]):
+            raise PerformanceError(f"{key} is swept twice: give all of its values in one --sweep")
+    return [[(key, value) for value in values.split(",")] for key, values in pairs]
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from catchment.host.collectives.rail_split import RailPolicy
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import LONGEST, PICOS_PER_SECOND
+
+MOST_ROUNDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,10 @@ class Rounds:
     def __post_init__(self) -> None:
         if self.size < 1 or self.count < 1:
             raise PerformanceError(f"{self.count} rounds of {self.size} bytes: give at least one of each")
+        if self.count > MOST_ROUNDS:
+            raise PerformanceError(f"{self.count} rounds: give {MOST_ROUNDS} at most")
+        if self.compute > LONGEST:
+            most = f"{LONGEST // PICOS_PER_SECOND} s"
+            raise PerformanceError(f"{self.compute / PICOS_PER_SECOND:g} s of computing: give {most} at most")
+        if self.slots is not None and (self.slots < 1 or self.slots & (self.slots - 1)):
+            raise PerformanceError(f"{self.slots} slots: give a power of two")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import LONGEST, PICOS_PER_SECOND
 from catchment.sim.performance.network import Network, Stream
 from catchment.sim.performance.timeline import Bar
 
 _EVENTS_A_TURN = 500_000
-_LONGEST = 10**16
-"""Nothing runs longer than ten thousand simulated seconds."""
+_TOO_LONG = f"nothing runs longer than {LONGEST // PICOS_PER_SECOND} simulated seconds"
 _IDLE_LIMIT = 20_000_000_000
 """A time without progress, in ps, after which nothing is going to move: a hundred of the longest timeouts."""
 
@@ -40,7 +40,13 @@ class Workload:
         return len(self._rows)
 
     def add(self, action: Action, target: int = 0, amount: int = 0, after: Iterable[int] = ()) -> int:
-        """An operation that begins when all of `after` have ended; gives its number."""
+        """An operation that begins when all of `after` have ended; gives its number.
+
+        Raises:
+            PerformanceError: it alone takes longer than a simulation may.
+        """
+        if amount > LONGEST:
+            raise PerformanceError(f"an operation of {amount / PICOS_PER_SECOND:g} s: {_TOO_LONG}")
         number = len(self._rows)
         self._rows.append((action, target, amount))
         self._order += [(first, number) for first in after]
@@ -106,12 +112,14 @@ class Workload:
         simulation.add_operations(np.array(self._rows, np.int64))
         simulation.add_order(np.array(self._order, np.int64).reshape(-1, 2))
         simulation.start()
-        while not simulation.run(_EVENTS_A_TURN, _LONGEST):
+        while not simulation.run(_EVENTS_A_TURN, LONGEST):
             if progress is not None:
                 progress(len(self) - simulation.left, len(self))
             if simulation.idle > _IDLE_LIMIT:
                 break
         times = simulation.times()
+        if simulation.left and simulation.idle <= _IDLE_LIMIT:
+            raise PerformanceError(f"{simulation.left} of {len(self)} operations have not ended: {_TOO_LONG}")
         if simulation.left:
             stuck = [at for at, (_, ended) in enumerate(times) if ended < 0]
             first = Action(self._rows[stuck[0]][0]).name.lower()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -115,7 +116,7 @@ def read_trace(path: Path, rank: int, flops: float, groups: Groups | None = None
                 known.update(_groups(json.loads(attributes[_GROUPS])))
                 continue
             tasks.append(_task(path, rank, node, attributes, flops))
-    except (DecodeError, ValueError, TypeError, EOFError) as error:
+    except (DecodeError, ValueError, TypeError, OverflowError, EOFError) as error:
         raise PerformanceError(f"{path}: rank {rank}: {what} is cut or wrong: {error}") from None
     if not tasks:
         raise PerformanceError(f"{path}: rank {rank}: there is no node; the file is cut")
@@ -149,6 +150,8 @@ def _task(path: Path, rank: int, node: Any, attributes: Mapping[str, Any], flops
     micros = float(node.duration_micros or attributes.get("runtime", 0))
     if micros == 0:
         micros = 1e6 * float(attributes.get("num_ops", 0)) / flops
+    if not 0 <= micros < math.inf:
+        raise PerformanceError(f"{where}: a computation of {micros:g} us")
     return Task(node.id, node.name, Kind.COMPUTE, micros=micros, stream=stream, after=after)
 
 
@@ -157,11 +160,15 @@ def _group_file(path: Path) -> Groups:
         return {}
     try:
         return _groups(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, OverflowError) as error:
         raise PerformanceError(f"{path}: not a JSON object of lists of ranks: {error}") from None
 
 
 def _groups(document: Any) -> Groups:
     if not isinstance(document, dict):
         raise ValueError("groups are an object of lists of ranks")
-    return {str(name): tuple(int(rank) for rank in ranks) for name, ranks in document.items()}
+    groups = {str(name): tuple(int(rank) for rank in ranks) for name, ranks in document.items()}
+    for name, ranks in groups.items():
+        if not ranks or min(ranks) < 0 or len(set(ranks)) < len(ranks):
+            raise ValueError(f"group {name!r} needs ranks from 0, each once; it has {list(ranks)}")
+    return groups

@@ -101,6 +101,13 @@ class _Execution:
         expected = 1 if self._stands_for else len(ranks)
         if len(meeting.there) < expected:
             return
+        for other, one, _ in meeting.there:
+            if one.collective is not task.collective:
+                raise PerformanceError(
+                    f"rank {rank}: node {task.number} ({task.name}) is {task.collective}, and meets "
+                    f"rank {other}: node {one.number} ({one.name}), which is {one.collective}: "
+                    "all ranks of a group need the same collectives in the same order"
+                )
         takes = self._seconds(task.collective, ranks, max(one.size for _, one, _ in meeting.there))
         for member, one, came in meeting.there:
             self._end_at(member, one, came, now + takes)

@@ -72,8 +72,8 @@ class Trace:
         """See that every task can be reached.
 
         Raises:
-            PerformanceError: a number twice, a task that waits for one that is not there, a cycle, an unknown group;
-                the message says rank, number and name.
+            PerformanceError: a number twice, a task that waits for one that is not there, a cycle, an unknown
+                group, or one of other ranks; the message says rank, number and name.
         """
         by_number = {task.number: task for task in self.tasks}
         if len(by_number) != len(self.tasks):
@@ -85,6 +85,8 @@ class Trace:
                     raise self._error(task, f"waits for node {other}, which is not there")
             if task.kind is Kind.COLLECTIVE and task.group not in {"", *self.groups}:
                 raise self._error(task, f"is of group {task.group!r}; there are {', '.join(self.groups) or 'none'}")
+            if task.kind is Kind.COLLECTIVE and self.rank not in self.groups.get(task.group, (self.rank,)):
+                raise self._error(task, f"is of group {task.group!r}, which this rank is not in")
         left = {task.number: len(set(task.after)) for task in self.tasks}
         free = [number for number, count in left.items() if count == 0]
         followers: dict[int, list[int]] = {}

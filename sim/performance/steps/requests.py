@@ -13,7 +13,7 @@ from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.planning import check_ways
-from catchment.sim.performance.requests import Mode, pair
+from catchment.sim.performance.requests import Mode, choices_of, pair
 from catchment.sim.performance.run import Progress, hosts_alike, workers_of
 from catchment.sim.performance.steps.chakra import read_traces
 from catchment.sim.performance.steps.execute import Span
@@ -77,8 +77,7 @@ class StepRequest:
         Raises:
             PerformanceError: a key or a value that there is not.
         """
-        choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
-        requests = [self._with(dict(varied)) for varied in itertools.product(*choices)]
+        requests = [self._with(dict(varied)) for varied in itertools.product(*choices_of(sweeps))]
         for request in requests:
             cluster = request.load()
             ring = request.system not in _FOLDS or request.allreduce == "ring"

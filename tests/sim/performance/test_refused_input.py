@@ -8,16 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from google.protobuf import proto
 from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.requests import STEPS
 from catchment.sim.performance.steps.chakra import write_traces
+from catchment.sim.performance.steps.chakra_schema import GlobalMetadata, Node
 from catchment.sim.performance.steps.execute import _Execution
 from catchment.sim.performance.steps.graph import Collective, Kind, Task, Trace
-from catchment.sim.performance.workload import Workload
+from catchment.sim.performance.workload import Action, Workload
 
 FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2, spines: 1}\n"
 TASKS = (
@@ -56,8 +60,26 @@ def missing(folder: Path) -> None:
     (folder / "step.2.et").unlink()
 
 
-def tasks(*changed: Task) -> Callable[[Path], None]:
-    return lambda folder: write_traces(folder, "step", [Trace(2, changed)])
+def tasks(*changed: Task, **groups: tuple[int, ...]) -> Callable[[Path], None]:
+    return lambda folder: write_traces(folder, "step", [Trace(2, changed, groups)])
+
+
+def computing(**attribute: float) -> Callable[[Path], None]:
+    """A node that says how long it computes by an attribute alone."""
+
+    def write(folder: Path) -> None:
+        node = Node(id=7, name="forward", type=4)
+        for name, value in attribute.items():
+            node.attr.add(name=name, double_val=value)
+        with (folder / "step.2.et").open("wb") as out:
+            proto.serialize_length_prefixed(GlobalMetadata(version="0.0.4"), out)
+            proto.serialize_length_prefixed(node, out)
+
+    return write
+
+
+def group_file(text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / "comm_group.json").write_text(text, "utf-8") and None
 
 
 @pytest.mark.parametrize(
@@ -72,8 +94,32 @@ def tasks(*changed: Task) -> Callable[[Path], None]:
             r"rank 2: node 2 \(gradients\) waits for node 7, which is not",
         ),
         (tasks(TASKS[0], replace(TASKS[1], group="odd")), r"rank 2: node 2 \(gradients\) is of group 'odd'"),
+        (
+            tasks(TASKS[0], replace(TASKS[1], group="odd"), odd=(1, 3)),
+            r"rank 2: node 2 \(gradients\) is of group 'odd', which this rank is not in",
+        ),
+        (tasks(*TASKS, odd=(2, 2)), r"rank 2: .* group 'odd' needs ranks from 0, each once; it has \[2, 2\]"),
+        (tasks(*TASKS, odd=()), r"rank 2: .* group 'odd' needs ranks"),
+        (group_file('{"odd": [-1, 2]}'), r"comm_group\.json: .* group 'odd' needs ranks"),
+        (group_file('{"odd": [1e400]}'), r"comm_group\.json: not a JSON object of lists of ranks"),
+        (computing(num_ops=float("nan")), r"rank 2: node 7 \(forward\): a computation of nan us"),
+        (computing(runtime=-5.0), r"rank 2: node 7 \(forward\): a computation of -5 us"),
     ],
-    ids=["cut", "empty", "missing", "cycle", "unknown node", "unknown group"],
+    ids=[
+        "cut",
+        "empty",
+        "missing",
+        "cycle",
+        "unknown node",
+        "unknown group",
+        "group of others",
+        "rank twice",
+        "empty group",
+        "negative rank",
+        "infinite rank",
+        "not a number of operations",
+        "negative time",
+    ],
 )
 @pytest.mark.parametrize("mode", ["flow", "train"])
 def test_a_trace(spoil: Callable[[Path], None], says: str, mode: str, tmp_path: Path) -> None:
@@ -141,3 +187,68 @@ def test_a_model_that_does_not_fit_the_memory(system: str, mode: str, tmp_path: 
     says = r"of 12\.9 billion parameters needs \d+\.\d GiB a GPU, \d+\.\d more than the `memory` of r0h0"
     words = ["simulate-step", "luwu"] if system == "luwu" else ["simulate", system, "--set", "group=4"]
     refused(tmp_path, text, says, *words, "--mode", mode)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("links: {latency: 1e400s}", r"links\.latency: '1e400s' is too much for a time: give 1e\+12s at most"),
+        ("links: {latency: 20000s}", r"links\.latency: 20000s is not between 0ps and 1e\+16ps"),
+        ("links: {host: 1e-9gbps}", r"links\.host: give a rate at which a byte takes whole picoseconds"),
+        ("switch: {queue: 0B}", r"switch\.queue: 0B is not between 1B and"),
+        ("switch: {pps: 1e-9pps}", r"switch\.pps: 1e-9pps is not between 0\.001pps and"),
+        ("nic: {push: 1e30s}", r"nic\.push: '1e30s' is too much for a time"),
+        ("nic: {fifo: 1e20B}", r"nic\.fifo: 1e20B is not between"),
+        ("node: {peak: 0tflops}", r"node\.peak: 0tflops is not between 0\.001gflops and"),
+        ("node: {scale_up: 0GBps}", r"node\.scale_up: 0GBps is not between 0\.001MBps and"),
+        ("node: {proxy_ring: 0GBps}", r"node\.proxy_ring: 0GBps is not between"),
+        ("hosts: [{name: r0h0, peak: 0tflops}]", r"hosts\[0\]\.peak: 0tflops is not between"),
+        ("failures: [{what: host, name: r0h0, at: 1e9s}]", r"failures\[0\]\.at: 1e9s is not between"),
+        ("failures: [{what: host, name: r0h0, every: 1s, lasts: 1e9s, within: 2s}]", r"failures\[0\]\.lasts: 1e9s is"),
+    ],
+)
+def test_quantities_that_no_cluster_has(text: str, says: str, tmp_path: Path) -> None:
+    refused(tmp_path, FABRIC + text + "\n", r"cluster\.yaml:2: " + says, "simulate", "allreduce")
+
+
+def test_failures_that_are_years_apart(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        FABRIC + "failures: [{what: host, name: r0h0, every: 1e8s, lasts: 1s, within: 60s}]\n", "utf-8"
+    )
+    assert load_cluster(tmp_path / "cluster.yaml").breakdowns[0].every == 10**20
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (("size=1e400GiB",), r"'1e400GiB' is too much for a size"),
+        (("compute=20000s",), r"20000 s of computing: give 10000 s at most"),
+        (("slots=0",), r"0 slots: give a power of two"),
+        (("slots=-4",), r"-4 slots: give a power of two"),
+        (("rounds=1000001",), r"1000001 rounds: give 1000000 at most"),
+        (("size=1025GiB",), r"has 4299161600 frames, sequence numbers tell 2147483647 apart"),
+    ],
+)
+def test_messages_that_no_stream_has(settings: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    words = [word for setting in settings for word in ("--set", setting)]
+    refused(tmp_path, FABRIC, says, "simulate", "allreduce", "--mode", "train", *words)
+
+
+@pytest.mark.parametrize("workload", ["allreduce", "ddp"])
+def test_a_key_that_is_swept_twice(workload: str, tmp_path: Path) -> None:
+    words = ["--sweep", "links.host=25gbps,50gbps", "--sweep", "links.host=100gbps"]
+    refused(tmp_path, FABRIC, r"links\.host is swept twice", "simulate", workload, *words)
+
+
+@pytest.mark.parametrize("words", [["simulate", "allreduce"], ["simulate-step", "ddp"]])
+def test_a_seed_that_has_too_many_bits(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(FABRIC, "utf-8")
+    result = CliRunner().invoke(app, [*words, "--cluster", str(path), "--seed", str(1 << 64)])
+    assert result.exit_code == 2
+    assert "--seed" in result.output
+
+
+def test_a_step_that_never_ends() -> None:
+    with pytest.raises(PerformanceError, match="an operation of 20000 s: nothing runs longer than 10000 simulated"):
+        Workload().add(Action.COMPUTE, amount=2 * 10**16)

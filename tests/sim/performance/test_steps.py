@@ -39,7 +39,7 @@ def random_trace(rng: random.Random, rank: int = 0) -> Trace:
                               group=rng.choice(["", "g"]), stream=rng.choice(["", "pull"]), after=after))  # fmt: skip
         else:
             tasks.append(Task(number, f"t{number}", Kind.COMPUTE, micros=float(rng.randrange(1, 1000)), after=after))
-    return Trace(rank, tuple(tasks), {"g": (0,)})
+    return Trace(rank, tuple(tasks), {"g": (rank,)})
 
 
 def test_a_graph_with_free_streams_takes_its_critical_path(rng: random.Random) -> None:
@@ -73,6 +73,14 @@ def test_a_collective_waits_for_the_last_of_its_group() -> None:
     alone = Trace(1, (Task(0, "work", Kind.COMPUTE, 1.0),))
     with pytest.raises(PerformanceError, match=r"rank 0: node 1 \(sum\) waits for rank 1"):
         execute([rank(0, 10), alone], lambda *_: 1e-3)
+
+
+def test_ranks_that_meet_in_different_collectives() -> None:
+    kinds = (Collective.ALL_REDUCE, Collective.ALL_GATHER)
+    traces = [Trace(at, (Task(0, "g", Kind.COLLECTIVE, collective=what, size=8),)) for at, what in enumerate(kinds)]
+    says = r"rank 1: node 0 \(g\) is ALL_GATHER, and meets rank 0: node 0 \(g\), which is ALL_REDUCE"
+    with pytest.raises(PerformanceError, match=says):
+        execute(traces, lambda *_: 1e-3)
 
 
 @pytest.mark.parametrize("system", GENERATORS)
