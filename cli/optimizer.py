@@ -160,7 +160,7 @@ def import_safetensors(  # noqa: PLR0917
     optimizer: Annotated[str, typer.Option(help="adam (AdamW too) or sgd.")] = "adam",
     parameters: Annotated[str, typer.Option(help="Type on the wire: bf16 or fp32.")] = "bf16",
     moments: Annotated[str, typer.Option(help="Type of the moments: fp32 or bf16.")] = "fp32",
-    overwrite: Annotated[bool, typer.Option(help="Replace a store that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace what is there: a store, or anything else.")] = False,
 ) -> None:
     """Make a store from safetensors, or from a checkpoint of torch.distributed.checkpoint."""
     from catchment.host.optimizer.dcp import METADATA, look_at_dcp  # noqa: PLC0415
@@ -243,12 +243,17 @@ def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
     sys.path.insert(0, "")  # as `python -m` does
     try:
         make = getattr(importlib.import_module(module), function)
+        if isinstance(make, torch.nn.Module) or not callable(make):
+            raise ValueError(f"{function} is no function")
     except (ImportError, AttributeError, ValueError) as error:
         raise typer.BadParameter(f"--model {made_by}: {error}; name MODULE:FUNCTION") from error
     finally:
         sys.path.remove("")
     with torch.device("meta"):
-        return table_of(layers_of(make(), layers or None))
+        made = make()
+    if not isinstance(made, torch.nn.Module):
+        raise typer.BadParameter(f"--model {made_by}: it makes {type(made).__name__}, no torch.nn.Module")
+    return table_of(layers_of(made, layers or None))
 
 
 def _chosen(store: Store, snapshot: str | None) -> ModelState:

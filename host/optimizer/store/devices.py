@@ -117,11 +117,14 @@ class OpenDevice:
         if number:
             raise of_errno(number, f"write at byte {offset}", self.path)
 
-    def holds_store(self) -> bool:
-        """True when the file begins like a device of a store, of any version."""
+    def content(self) -> str:
+        """What the file begins like: a store, of any version, or something else; nothing where it is new or erased."""
         from catchment.host.optimizer.store import manifest  # noqa: PLC0415
 
-        return self.read(0, PAGE)[: len(manifest.MAGIC)] == manifest.MAGIC
+        first = self.read(0, PAGE)
+        if first[: len(manifest.MAGIC)] == manifest.MAGIC:
+            return "a store"
+        return "something else" if any(first) or 0 < self.file.size < PAGE else ""
 
     def erase_manifest(self) -> None:
         """Erase the manifest: until a new one is written there is no store here."""

@@ -72,8 +72,10 @@ def table_of(
     """The layers of a model with these tensors: by `layers`, else as `listed`, else by the tensors' names.
 
     Raises:
-        StoreError: kind ``mismatch``: what is `listed`, name and tensors of each layer, has other tensors.
+        StoreError: kind ``mismatch``: there are none, or what is `listed`, name and tensors of each layer, has others.
     """
+    if not shapes:
+        raise StoreError("no weights there, only integers and masks or nothing", kind="mismatch", path=str(path))
     if not layers and listed:
         grouped = {layer["name"]: list(layer["tensors"]) for layer in listed}
     else:
@@ -106,12 +108,13 @@ def import_model(
         on_layer(layer)
         return torch.cat([source.weights(tensor).reshape(-1) for tensor in source.table[layer].tensors])
 
-    store = Store.create(places, geometry, weights, options, overwrite=overwrite)
-    if source.kind is rule:
-        for layer in source.table:
-            _take_moments(store, source, layer)
-        store.commit(source.trained, source.notes)
-    return store
+    def complete(store: Store) -> None:
+        if source.kind is rule:
+            for layer in source.table:
+                _take_moments(store, source, layer)
+            store.commit(source.trained, source.notes)
+
+    return Store.create(places, geometry, weights, options, overwrite=overwrite, complete=complete)
 
 
 def _take_moments(store: Store, source: Source, layer: LayerSpec) -> None:

@@ -148,6 +148,8 @@ class SafetensorsSource:
         return tuple(found["steps"]), found["notes"]
 
     def _read(self, name: str) -> torch.Tensor:
+        if name not in self.files:
+            raise StoreError(f"the exported model has no {name}", kind="mismatch", hint="export it again")
         with _opened(self.files[name]) as file:
             found: torch.Tensor = file.get_tensor(name)
         return found.to(torch.float32)

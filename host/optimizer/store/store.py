@@ -73,11 +73,18 @@ class Store:
         options: StoreOptions | None = None,
         *,
         overwrite: bool = False,
+        complete: Callable[[Self], None] = lambda _: None,
     ) -> Self:
         """A new store on `places` (folders, files or block devices) with moments of zero.
 
+        Args:
+            places, geometry, weights, options: where, what, its weights, how.
+            overwrite: whatever the places hold is lost.
+            complete: puts in what else belongs there; until it has returned there is no store to open.
+
         Raises:
-            StoreError: kind ``busy``: a place holds a store and `overwrite` is false; ``full``; ``device``.
+            StoreError: kind ``busy``: a place holds a store, or anything else, and `overwrite` is false; ``full``;
+                ``device``.
         """
         options = StoreOptions() if options is None else options
         if len(places) != geometry.devices:
@@ -87,10 +94,11 @@ class Store:
         with ExitStack() as exits:
             devices = open_devices(places, options, create=True, exits=exits)
             for device in devices:
-                if not overwrite and device.holds_store():
+                if not overwrite and (what := device.content()):
                     raise StoreError(
-                        "there is a store already", kind="busy", path=device.path, hint="open it, or overwrite it"
-                    )
+                        f"there is {what} already", kind="busy", path=device.path, hint="name another place, or "
+                        "overwrite what is there",
+                    )  # fmt: skip
             identity = uuid.uuid4().hex
             for device in devices:
                 manifest = Manifest(identity, device.index, geometry)
@@ -98,6 +106,7 @@ class Store:
                 device.file.grow(manifest.plane_offset(device.index, 2))
             store = cls(devices, Manifest(identity, 0, geometry), options)
             store._write_first(weights)
+            complete(store)
             for device in devices:
                 device.write(0, Manifest(identity, device.index, geometry).encode())
             store._sync()
@@ -299,7 +308,8 @@ class Store:
             StoreError: kind ``argument``: the name is empty, or cannot be printed.
         """
         with self._lock:
-            kept = {**self._commit.snapshots, _usable_name(name): self._commit.state}
+            kept = {old: state for old, state in self._commit.snapshots.items() if old != name}
+            kept[_usable_name(name)] = self._commit.state  # the newest is the last
             self._record(replace(self._commit, generation=self.generation + 1, snapshots=kept))
 
     def drop_snapshot(self, name: str) -> None:

@@ -130,6 +130,10 @@ class StreamingNode:
         self._normed = store.state.trained  # training passes whose norm is known
         self._kept = KeptGradients(store) if self._control.norm.exact else None
         self._fresh: dict[int, Memory] = {}  # parameters of layers that are updated, but not yet written
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Have queues and steps for one run: they end with it."""
         self._stages = Stages(self._stop)
         self._to_push: Channel[Task] = Channel()
         self._to_release: Channel[Task] = Channel()
@@ -152,10 +156,15 @@ class StreamingNode:
     def run(self, passes: Sequence[bool | Pass]) -> None:
         """Run all passes: True is a training pass, False a forward-only one. Returns when all is on disk.
 
+        May be called again, but after an error, which it then raises once more.
+
         Raises:
             StoreError: a device failed, or a checksum did not fit; the last commit stands.
             TrainingError: gradients are not finite. EndpointError: the network failed.
         """
+        if self._stages.failure is not None:
+            raise self._stages.failure
+        self._set_up()
         first = self._committed
         tickets = schedule(len(self._table), passes, first, self._control.norm.exact)
         stages = self._stages

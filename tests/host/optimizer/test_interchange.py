@@ -24,6 +24,28 @@ from catchment.host.optimizer.streaming import Clip, StreamingOptions
 from catchment.host.optimizer.streaming.clipping import Clipping
 
 
+def test_an_import_that_fails_leaves_no_store(trained: list[Path], tmp_path: Path) -> None:
+    """Nothing that would open with moments of zero, and nothing in the way of the next one."""
+    with Store.open(trained) as store:
+        index = export(store, tmp_path / "out", moments=True)
+        wanted = digest(store)
+    whole = json.loads(index.read_text())
+    damaged = {**whole, "weight_map": {k: v for k, v in whole["weight_map"].items() if "second.head" not in k}}
+    index.write_text(json.dumps(damaged))
+    for layers, says in (
+        ([], "has no optimizer.second.head.weight"),
+        (["embedding", "block", "head"], "no layer block"),
+    ):
+        with pytest.raises(StoreError, match=says) as caught:
+            import_model(look_at(index.parent, layers), [tmp_path / "new"])
+        assert caught.value.kind == "mismatch"
+        with pytest.raises(StoreError, match="not an optimizer store"):
+            Store.open([tmp_path / "new"])
+    index.write_text(json.dumps(whole))
+    with import_model(look_at(index.parent), [tmp_path / "new"]) as store:
+        assert (store.state.trained, digest(store)) == (5, wanted)
+
+
 @pytest.fixture
 def trained(tmp_path: Path) -> list[Path]:
     places = [tmp_path / "a", tmp_path / "b"]
@@ -188,6 +210,11 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
         assert isinstance(failed.exception, OptimizerError)
         assert words in str(failed.exception)
     assert run(app, ["optimizer", "import", str(tmp_path), "--store", made, "--optimizer", "magic"]).exit_code == 2
+    for makes, words in (("math:pi", "pi is no function"), ("builtins:dict", "it makes dict")):
+        failed = run(
+            app, ["optimizer", "import", str(tmp_path), "--store", made, "--model", makes], env={"COLUMNS": "200"}
+        )
+        assert failed.exit_code == 2 and words in failed.output
 
 
 def test_an_export_to_a_full_disk_says_so(trained: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

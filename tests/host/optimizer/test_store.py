@@ -166,6 +166,18 @@ def test_what_is_not_there_or_not_a_store(places: list[Path], tmp_path: Path) ->
         _kind("argument", next(iter(wrong)), lambda w=wrong: StoreOptions(**w))
 
 
+@pytest.mark.parametrize("content", [b"notes of mine", b"\0" * 5000 + b"data" * 2000, b"x" + b"\0" * 5000])
+def test_a_file_of_something_else_is_not_overwritten_unasked(tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "mine"
+    place.write_bytes(content)
+    if any(content[:4096]):
+        with pytest.raises(StoreError, match="something else already") as caught:
+            create([place])
+        assert caught.value.kind == "busy" and place.read_bytes() == content
+    Store.create([place], Geometry(TABLE, 1), initial, overwrite=True).close()
+    Store.open([place]).close()
+
+
 def test_devices_that_do_not_belong_together(places: list[Path], tmp_path: Path) -> None:
     create(places[:2]).close()
     create([places[2]]).close()
@@ -385,6 +397,15 @@ def test_snapshots_are_copies_on_write(places: list[Path]) -> None:
         _kind("argument", "no snapshot 'first'.*there are: second", lambda: store.restore_snapshot("first"))
         _kind("argument", "no snapshot", lambda: store.drop_snapshot("first"))
         assert check(store) == []
+
+
+def test_a_snapshot_that_is_taken_again_is_the_newest(places: list[Path]) -> None:
+    with create(places) as store:
+        for name in ("best", "other", "best"):
+            store.take_snapshot(name)
+        assert list(store.snapshots) == ["other", "best"]
+    with Store.open(places) as store:
+        assert list(store.snapshots) == ["other", "best"]
 
 
 def test_the_record_has_room_for_some_snapshots_and_says_when_it_has_not(places: list[Path]) -> None:

@@ -114,6 +114,25 @@ def _summed(layer: int, step: int) -> Any:
     return np.sum(parts, axis=0).astype(np.float32)
 
 
+def test_a_node_that_runs_again_goes_on_and_one_that_failed_says_so_again(tmp_path: Path) -> None:
+    places, options, fabric = [tmp_path / "again"], node_options(), MemorySwitch(WORKERS)
+    with create([tmp_path / "once"]) as store:
+        train(store, 4)
+        wanted = digest(store)
+    with create(places) as store:
+        node = StreamingNode(fabric.root(), store, options)
+        for first in (0, 2):
+            crew = [Worker(fabric.worker(index), index, [True] * 2, first, options.wire) for index in range(WORKERS)]
+            for worker in crew:
+                worker.start()
+            node.run([True] * 2)
+        assert digest(store) == wanted
+        fabric.fail(EndpointError("over", kind="closed"))
+        for _ in range(2):
+            with pytest.raises(EndpointError, match="over"):
+                node.run([True])
+
+
 def test_resumed_runs_equal_one_run(tmp_path: Path, rng: random.Random) -> None:
     with create([tmp_path / "a"]) as store:
         train(store, 6)
