@@ -67,13 +67,14 @@ def run_verilator(arguments: list[str | Path]) -> None:
         raise RtlError(f"verilator {' '.join(map(str, arguments))}\n{result.stdout}")
 
 
-def lint(top: str) -> None:
+def lint(top: str, parameters: Mapping[str, int] | None = None) -> None:
     """Every warning is an error.
 
     Raises:
         RtlError: with Verilator's findings.
     """
-    run_verilator(["--lint-only", "-Wall", *sources(top)])
+    chosen = [f"-G{name}={value}" for name, value in (parameters or {}).items()]
+    run_verilator(["--lint-only", "-Wall", *chosen, *sources(top)])
 
 
 def sources(top: str) -> list[str | Path]:

@@ -4,7 +4,7 @@
 `define CATCHMENT_PARAMETERS_SVH
 
 // ---- of host_access and what contains it ---------------------------------------------------------------------
-// QUEUE_DEPTH  number of requests that may wait in each direction, a power of two
+// QUEUE_DEPTH  number of requests that may wait in each direction, a power of two, 2..128
 // TLB_ENTRIES  number of 2 MiB pages in the TLB, a power of two
 // READ_BEATS   number of beats asked of memory at a time, a power of two: bandwidth times latency
 // WRITE_BEATS  number of beats that may wait for memory, a power of two

@@ -8,8 +8,8 @@ module axi_write_engine
 #(
     // number of beats of the longest burst, a power of two, at most 64
     parameter int unsigned BURST_BEATS = 16,
-    // number of beats that are worth a burst of their own; fewer make one only where their segment ends
-    parameter int unsigned LEAST_BEATS = 4,
+    // number of beats that are worth a burst of their own, at most BURST_BEATS; fewer make one only where their segment ends
+    parameter int unsigned LEAST_BEATS = BURST_BEATS < 4 ? BURST_BEATS : 4,
     // number of beats that may wait here, a power of two
     parameter int unsigned BUFFER_BEATS = 64
 ) (

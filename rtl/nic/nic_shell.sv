@@ -45,6 +45,11 @@ module nic_shell
 
   localparam bit Root = ROLE == ROLE_ROOT;
 
+  // PUSH_FREE and CAPACITY.queue have eight bits.
+  if (QUEUE_DEPTH < 2 || QUEUE_DEPTH > 128 || (QUEUE_DEPTH & (QUEUE_DEPTH - 1)) != 0) begin : gen_bad_queue
+    $fatal(1, "nic_shell: QUEUE_DEPTH must be a power of two, 2..128");
+  end
+
   // ---- registers and resets -------------------------------------------------------------------------------
   nic_control_t                 control;
   nic_strobe_t                  strobe;

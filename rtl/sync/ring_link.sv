@@ -5,7 +5,7 @@ module ring_link
 #(
     // entries that are on their way at most, a power of two: twice the link's latency at least
     parameter int unsigned WINDOW = 256,
-    // entries of data, and messages, that this end's owner has room for
+    // entries of data, and messages, that this end's owner has room for, less than 2 ** LinkSeqBits
     parameter int unsigned DATA_ROOM = 256,
     parameter int unsigned MESSAGE_ROOM = 16
 ) (
@@ -38,6 +38,11 @@ module ring_link
     output logic                 rewound,
     output logic                 resent
 );
+
+  // A credit of that many would look like none.
+  if (DATA_ROOM >= 2 ** LinkSeqBits || MESSAGE_ROOM >= 2 ** LinkSeqBits) begin : gen_bad_room
+    $fatal(1, "ring_link: DATA_ROOM and MESSAGE_ROOM must be less than what credits count");
+  end
 
   // ---- sending --------------------------------------------------------------------------------------------------
   flit_kind_t           kind;

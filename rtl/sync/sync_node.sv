@@ -9,9 +9,9 @@ module sync_node
   import sync_pkg::*;
   import sync_regs_pkg::*;
 #(
-    // of each buffer, and of a segment: a power of two
+    // of each buffer, and of a segment: a power of two, at most 512
     parameter int unsigned ENTRIES = 256,
-    // entries on their way on a link, a power of two: twice its latency at least
+    // entries on their way on a link, a power of two, at most 512: twice its latency at least
     parameter int unsigned WINDOW = 256,
     // lanes are 0: int32, 1: binary32
     parameter bit FP32 = 1'b0
@@ -125,6 +125,10 @@ module sync_node
       .m_data(message_in), .m_valid(message_in_valid), .m_ready(message_in_ready), .level()
   );
 
+  // A shortest segment that is longer than a buffer is as long as the buffer.
+  localparam int unsigned LeastBits = $clog2(ENTRIES) + 1;
+  wire [LeastBits-1:0] least = 32'(control.least_segment) > ENTRIES ? LeastBits'(ENTRIES) : LeastBits'(control.least_segment);
+
   // ---- cores ------------------------------------------------------------------------------------------------------
   for (genvar g = 0; g < 2; g++) begin : gen_core
     logic                        start_valid, start_ready, start_maximum, written, chunk_done;
@@ -135,7 +139,7 @@ module sync_node
     wire [3:0] place = g == 0 ? control.ring_position : control.ring_last - control.ring_position;
 
     tensor_runner #(.ENTRIES(ENTRIES), .ENTRY_BITS(EntryCountBits), .ADDRESS_BITS(AddressEntryBits)) runner (
-        .clk, .rst, .last(control.ring_last), .least(control.least_segment),
+        .clk, .rst, .last(control.ring_last), .least,
         .s_tensor(run_tensor[g]), .s_work(works[run_tensor[g]]), .s_valid(run_valid[g]), .s_ready(run_ready[g]),
         .start_valid, .start_ready, .start_address, .start_entries, .start_segment, .start_maximum,
         .written, .done(done[g]), .done_tensor(done_tensor[g])
