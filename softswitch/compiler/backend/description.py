@@ -15,6 +15,8 @@ from catchment.softswitch.compiler.backend.parser_states import value_set_fields
 from catchment.softswitch.compiler.backend.registers import Place
 from catchment.softswitch.compiler.backend.scope import DigestRequest
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
+from catchment.softswitch.compiler.p4info.typespec import flat_fields
+from catchment.softswitch.compiler.types import HeaderType
 
 DEFAULT_TABLE_SIZE = 1024
 
@@ -45,7 +47,7 @@ class Description:
         self.own_state = own_state
         self.out = out
 
-    def write(self, name: str, digests: Sequence[str]) -> None:
+    def write(self, name: str, digests: Sequence[str], headers: Sequence[HeaderType]) -> None:
         self._registers_array()
         with self.out.block("ProgramInfo make_info()"):
             self.out.line("ProgramInfo info;")
@@ -59,6 +61,7 @@ class Description:
             for digest in digests:
                 number = self._digest_id(digest)
                 self.out.line(f"info.digests.push_back({{{number}U, {string_literal(digest)}, {{}}}});")
+            self._packet_headers(headers)
             with self.out.block("for (const RegisterPlace& place : kRegisters)"):
                 self.out.line(
                     "if (place.id != 0) info.registers.push_back({place.id, place.name, place.width, place.size});"
@@ -82,6 +85,18 @@ class Description:
             for table in self.objects.tables:
                 initial_entries(self.types, self.ids, self.objects, table, self.out)
             self.out.line("return entries;")
+
+    def _packet_headers(self, headers: Sequence[HeaderType]) -> None:
+        """The controller headers as they lie in a frame: P4Info has other widths for translated types."""
+        for header in headers:
+            for name in [str(a.values[0]) for a in header.annotations if a.name == "controller_header" and a.values]:
+                found = self.ids.find("controller_packet_metadata", name)
+                known = {} if found is None else {one.name: int(one.id) for one in found.metadata}
+                fields = ", ".join(
+                    f"{{{known.get(field, 0)}U, {max(self.types.width(info.type), 0)}U}}"
+                    for field, info in flat_fields(header)
+                )
+                self.out.line(f"info.packet_headers.push_back({{{string_literal(name)}, {{{fields}}}}});")
 
     def _digest_id(self, name: str) -> int:
         return self.ids.id("digests", name)

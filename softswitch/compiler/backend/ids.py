@@ -22,6 +22,7 @@ class Ids:
             "direct_meters",
             "registers",
             "value_sets",
+            "controller_packet_metadata",
         ):
             self._sections[section] = {m.preamble.name: m for m in getattr(p4info, section)}
         self._sections["digests"] = {m.preamble.name: m for m in p4info.digests}

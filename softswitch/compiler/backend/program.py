@@ -152,7 +152,7 @@ class _Generator:
         for unit in self.program.units:
             unit_struct(out, unit)
         out.extend(code)
-        description.write(self.name, list(dict.fromkeys(d.name for d in self.scope.digests)))
+        description.write(self.name, list(dict.fromkeys(d.name for d in self.scope.digests)), self.program.headers)
         self._class(description)
         out.line("}  // namespace")
         out.line()

@@ -23,13 +23,22 @@ const auto& named(const Map& map, const std::string& name) {
   return found->second;
 }
 
-// Follows `type` declarations down to what they are made of.
-const P4DataTypeSpec& resolve(const P4DataTypeSpec& type, const P4TypeInfo& types) {
+// Follows `type` declarations down to what they are made of; of a translated one, to the bits that
+// clients give and get, which are put into `bits`.
+const P4DataTypeSpec& resolve(const P4DataTypeSpec& type, const P4TypeInfo& types,
+                              P4DataTypeSpec& bits) {
   const P4DataTypeSpec* result = &type;
   while (result->type_spec_case() == P4DataTypeSpec::kNewType) {
     const auto& declared = named(types.new_types(), result->new_type().name());
     if (!declared.has_original_type()) {
-      throw unimplemented("type '" + result->new_type().name() + "': translated types");
+      if (declared.translated_type().sdn_bitwidth() == 0) {
+        throw unimplemented("type '" + result->new_type().name() +
+                            "': values are strings (@p4runtime_translation), which this switch "
+                            "does not translate");
+      }
+      bits.mutable_bitstring()->mutable_bit()->set_bitwidth(
+          declared.translated_type().sdn_bitwidth());
+      return bits;
     }
     result = &declared.original_type();
   }
@@ -88,7 +97,8 @@ void encode_members(std::span<const std::string>& scalars, const Members& member
 
 std::string decode_scalar(const P4Data& data, const P4DataTypeSpec& type, const P4TypeInfo& types,
                           const Where& where) {
-  const P4DataTypeSpec& plain = resolve(type, types);
+  P4DataTypeSpec bits;
+  const P4DataTypeSpec& plain = resolve(type, types, bits);
   switch (plain.type_spec_case()) {
     case P4DataTypeSpec::kBitstring: {
       require(data.has_bitstring(), where, "a bitstring");
@@ -121,7 +131,8 @@ std::string decode_scalar(const P4Data& data, const P4DataTypeSpec& type, const 
 
 P4Data encode_data(std::span<const std::string>& scalars, const P4DataTypeSpec& type,
                    const P4TypeInfo& types) {
-  const P4DataTypeSpec& plain = resolve(type, types);
+  P4DataTypeSpec bits;
+  const P4DataTypeSpec& plain = resolve(type, types, bits);
   P4Data result;
   switch (plain.type_spec_case()) {
     case P4DataTypeSpec::kBitstring:

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "bytestring.hpp"
 #include "rpc_error.hpp"
@@ -13,12 +14,25 @@ namespace {
 
 using Header = p4config::ControllerPacketMetadata;
 
-unsigned header_bits(const Header& header) {
+using Layout = std::vector<softswitch::PacketFieldInfo>;
+
+unsigned header_bits(const Layout& layout) {
   unsigned bits = 0;
-  for (const auto& field : header.metadata()) {
-    bits += static_cast<unsigned>(field.bitwidth());
+  for (const auto& field : layout) {
+    bits += field.width;
   }
   return bits;
+}
+
+const Header::Metadata* find_field(const Header* header, std::uint32_t id) {
+  if (header != nullptr) {
+    for (const auto& field : header->metadata()) {
+      if (field.id() == id) {
+        return &field;
+      }
+    }
+  }
+  return nullptr;
 }
 
 bool bit_at(std::string_view bytes, unsigned position) {
@@ -63,20 +77,20 @@ std::string decode_packet_out(const p4::v1::PacketOut& packet, const Schema& sch
                              " is given twice");
     }
   }
-  std::string frame;
-  if (header != nullptr) {
-    frame.assign(byte_width(header_bits(*header)), '\0');
-    unsigned offset = 0;
-    for (const auto& field : header->metadata()) {
-      const Where where{"controller header", "packet_out", "field", field.name()};
-      const auto value = values.extract(field.id());
+  const Layout& layout = schema.packet_layout("packet_out");
+  std::string frame(byte_width(header_bits(layout)), '\0');
+  unsigned offset = 0;
+  for (const auto& place : layout) {
+    if (const auto* field = find_field(header, place.id)) {
+      const Where where{"controller header", "packet_out", "field", field->name()};
+      const auto value = values.extract(field->id());
       if (value.empty()) {
         throw invalid_argument(where.text() + " is missing in the packet-out's metadata");
       }
-      const auto width = static_cast<unsigned>(field.bitwidth());
-      put_bits(frame, offset, to_fixed(*value.mapped(), width, where), width);
-      offset += width;
+      require_bits(field->bitwidth(), where);
+      put_bits(frame, offset, to_fixed(*value.mapped(), place.width, where), place.width);
     }
+    offset += place.width;
   }
   if (!values.empty()) {
     throw invalid_argument("packet-out metadata id " + std::to_string(values.begin()->first) +
@@ -88,17 +102,19 @@ std::string decode_packet_out(const p4::v1::PacketOut& packet, const Schema& sch
 p4::v1::PacketIn encode_packet_in(std::string_view frame, const Schema& schema) {
   p4::v1::PacketIn packet;
   const Header* header = schema.packet_header("packet_in");
-  std::size_t bytes = header == nullptr ? 0 : byte_width(header_bits(*header));
+  const Layout& layout = schema.packet_layout("packet_in");
+  std::size_t bytes = byte_width(header_bits(layout));
   if (frame.size() < bytes) {
     bytes = 0;
-  } else if (header != nullptr) {
+  } else {
     unsigned offset = 0;
-    for (const auto& field : header->metadata()) {
-      const auto width = static_cast<unsigned>(field.bitwidth());
-      auto& metadata = *packet.add_metadata();
-      metadata.set_metadata_id(field.id());
-      metadata.set_value(to_canonical(take_bits(frame, offset, width)));
-      offset += width;
+    for (const auto& place : layout) {
+      if (find_field(header, place.id) != nullptr) {
+        auto& metadata = *packet.add_metadata();
+        metadata.set_metadata_id(place.id);
+        metadata.set_value(to_canonical(take_bits(frame, offset, place.width)));
+      }
+      offset += place.width;
     }
   }
   packet.set_payload(std::string(frame.substr(bytes)));

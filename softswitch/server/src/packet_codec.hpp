@@ -1,4 +1,5 @@
-// The controller headers in front of packet-ins and packet-outs, as P4Info describes them.
+// The controller headers in front of packet-ins and packet-outs: what P4Info calls their fields,
+// and how the program lays them out.
 #pragma once
 
 #include <string>

@@ -35,14 +35,17 @@ void Pipelines::set(const Request& request) {
 Pipelines::Candidate Pipelines::verify(const Config& config) {
   Candidate candidate;
   candidate.config = config;
-  candidate.schema = std::make_shared<const Schema>(config.p4info());
+  const auto schema = std::make_shared<Schema>(config.p4info());
   candidate.program = std::make_unique<ProgramCopy>(programs_.find(config.p4_device_config()));
   candidate.scratch = std::make_unique<softswitch::Dataplane>(dataplane_.options());
   const auto loaded = candidate.scratch->load(candidate.program->path().string());
   if (!loaded.ok()) {
     throw invalid_argument("the program cannot be loaded: " + loaded.message());
   }
-  check_program(*candidate.schema, *candidate.scratch->info());
+  const auto info = candidate.scratch->info();
+  check_program(*schema, *info);
+  schema->use_packet_layouts(info->packet_headers);
+  candidate.schema = schema;
   return candidate;
 }
 

@@ -123,11 +123,33 @@ void check_sizes(const Objects& objects, const std::vector<Infos>& program, cons
   }
 }
 
+void check_packet_headers(const Schema& schema, const softswitch::ProgramInfo& program) {
+  for (const auto& header : schema.info().controller_packet_metadata()) {
+    const std::string& name = header.preamble().name();
+    const auto compiled =
+        std::find_if(program.packet_headers.begin(), program.packet_headers.end(),
+                     [&](const auto& candidate) { return candidate.name == name; });
+    if (compiled == program.packet_headers.end()) {
+      differ("the program has no controller header '" + name + "'");
+    }
+    for (const auto& field : header.metadata()) {
+      if (std::none_of(compiled->fields.begin(), compiled->fields.end(), [&](const auto& one) {
+            return one.id == field.id() &&
+                   (one.width == static_cast<std::uint32_t>(field.bitwidth()) ||
+                    is_translated(field.type_name(), schema));
+          })) {
+        differ("controller header '" + name + "', field '" + field.name() + "' has another width");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void check_program(const Schema& schema, const softswitch::ProgramInfo& program) {
   check_actions(schema, program);
   check_tables(schema, program);
+  check_packet_headers(schema, program);
   check_sizes(schema.info().counters(), program.counters, "counter");
   check_sizes(schema.info().meters(), program.meters, "meter");
   check_sizes(schema.info().registers(), program.registers, "register");

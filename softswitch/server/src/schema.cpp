@@ -128,4 +128,19 @@ const p4config::ControllerPacketMetadata* Schema::packet_header(const std::strin
   return nullptr;
 }
 
+void Schema::use_packet_layouts(std::vector<softswitch::PacketHeaderInfo> layouts) {
+  packet_layouts_ = std::move(layouts);
+}
+
+const std::vector<softswitch::PacketFieldInfo>& Schema::packet_layout(
+    const std::string& name) const {
+  static const std::vector<softswitch::PacketFieldInfo> none;
+  for (const auto& layout : packet_layouts_) {
+    if (layout.name == name) {
+      return layout.fields;
+    }
+  }
+  return none;
+}
+
 }  // namespace catchment::server

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "catchment/softswitch/description.hpp"
 #include "p4/config/v1/p4info.pb.h"
 
 namespace catchment::server {
@@ -24,7 +26,7 @@ struct TableSchema {
   const std::string& name() const { return info->preamble().name(); }
 };
 
-// Immutable once built; every pointer points into the P4Info it owns.
+// Immutable once a pipeline has it; every pointer points into the P4Info it owns.
 class Schema {
  public:
   // Throws RpcError(INVALID_ARGUMENT) when the P4Info contradicts itself: an id used twice, or a
@@ -48,6 +50,12 @@ class Schema {
   // Returns the controller header "packet_in" or "packet_out", or nullptr.
   const p4config::ControllerPacketMetadata* packet_header(const std::string& name) const;
 
+  // Says how the program lays its controller headers out.
+  void use_packet_layouts(std::vector<softswitch::PacketHeaderInfo> layouts);
+
+  // Returns the fields of that controller header as they lie in a frame; none for an unknown one.
+  const std::vector<softswitch::PacketFieldInfo>& packet_layout(const std::string& name) const;
+
  private:
   template <class T>
   using ById = std::unordered_map<std::uint32_t, const T*>;
@@ -63,6 +71,7 @@ class Schema {
   ById<p4config::Register> registers_;
   ById<p4config::Digest> digests_;
   ById<p4config::ValueSet> value_sets_;
+  std::vector<softswitch::PacketHeaderInfo> packet_layouts_;
 };
 
 }  // namespace catchment::server

@@ -96,6 +96,17 @@ struct ValueSetInfo {
   std::uint64_t size = 0;
 };
 
+/// A field of a controller header on the wire.
+struct PacketFieldInfo {
+  std::uint32_t id = 0;     // of P4Info's metadata; 0: hidden from clients
+  std::uint32_t width = 0;  // bits
+};
+
+struct PacketHeaderInfo {
+  std::string name;  // "packet_in" or "packet_out"
+  std::vector<PacketFieldInfo> fields;
+};
+
 struct ProgramInfo {
   std::string name;
   std::vector<TableInfo> tables;
@@ -106,6 +117,7 @@ struct ProgramInfo {
   std::vector<RegisterInfo> registers;
   std::vector<DigestInfo> digests;
   std::vector<ValueSetInfo> value_sets;
+  std::vector<PacketHeaderInfo> packet_headers;
 };
 
 }  // namespace catchment::softswitch

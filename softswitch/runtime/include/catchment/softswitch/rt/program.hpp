@@ -16,7 +16,7 @@
 namespace catchment::softswitch::rt {
 
 /// Changes whenever anything in rt/, description.hpp or entities.hpp changes shape.
-inline constexpr std::uint32_t kProgramAbi = 8;
+inline constexpr std::uint32_t kProgramAbi = 9;
 
 /// How the compiler packed a table's key; in the order of TableInfo::fields.
 struct TableLayout {
