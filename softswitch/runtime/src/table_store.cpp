@@ -360,7 +360,10 @@ void TableStore::expire(std::uint64_t now_us,
     return;
   }
   for (Stored* stored : order_) {
-    const auto timeout_us = static_cast<std::uint64_t>(stored->entry.idle_timeout_ns / 1000);
+    // Rounded up: a timeout shorter than the clock's step is one all the same.
+    const std::int64_t timeout_ns = stored->entry.idle_timeout_ns;
+    const auto timeout_us =
+        static_cast<std::uint64_t>(timeout_ns / 1000 + (timeout_ns % 1000 != 0));
     const std::uint64_t since = std::max(stored->row.last_hit_us, stored->idle_reported_us);
     if (timeout_us != 0 && now_us >= since + timeout_us) {
       report(describe(*stored, now_us));

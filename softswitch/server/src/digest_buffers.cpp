@@ -1,8 +1,25 @@
 #include "digest_buffers.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace catchment::server {
+
+namespace {
+
+// A stream holds 1 MiB that its client has not taken yet, and clients take messages of 4 MB.
+constexpr std::size_t kListBytes = 256 << 10;
+constexpr std::size_t kScalarBytes = 16;  // of a scalar in a message, beside its value
+
+std::size_t bytes_of(const DigestMembers& members) {
+  std::size_t bytes = 0;
+  for (const auto& scalar : members) {
+    bytes += scalar.size() + kScalarBytes;
+  }
+  return bytes;
+}
+
+}  // namespace
 
 void DigestBuffers::configure(const Configs& configs) {
   std::erase_if(buffers_, [&](const auto& buffer) { return !configs.contains(buffer.first); });
@@ -13,10 +30,11 @@ void DigestBuffers::configure(const Configs& configs) {
 
 DigestBuffers::Clock::time_point DigestBuffers::due(const Buffer& buffer) {
   const auto most = static_cast<std::size_t>(buffer.config.max_list_size());
-  if (most != 0 && buffer.waiting.size() >= most) {
+  if ((most != 0 && buffer.waiting.size() >= most) || buffer.waiting_bytes >= kListBytes) {
     return buffer.first;
   }
-  return buffer.first + std::chrono::nanoseconds(buffer.config.max_timeout_ns());
+  const std::chrono::nanoseconds longest = Clock::time_point::max() - buffer.first;
+  return buffer.first + std::min(std::chrono::nanoseconds(buffer.config.max_timeout_ns()), longest);
 }
 
 void DigestBuffers::expire(Buffer& buffer, Clock::time_point now) {
@@ -47,6 +65,7 @@ void DigestBuffers::add(std::uint32_t digest_id, DigestMembers members, std::int
     buffer.first = now;
   }
   buffer.last_timestamp_ns = timestamp_ns;
+  buffer.waiting_bytes += bytes_of(members);
   buffer.waiting.push_back(std::move(members));
 }
 
@@ -58,6 +77,7 @@ std::vector<DigestBatch> DigestBuffers::take_due(Clock::time_point now) {
     }
     DigestBatch batch{id, next_list_id_++, std::move(buffer.waiting), buffer.last_timestamp_ns};
     buffer.waiting.clear();
+    buffer.waiting_bytes = 0;
     if (buffer.config.ack_timeout_ns() > 0) {
       buffer.sent.emplace(batch.list_id, Sent{now, batch.messages});
     } else {
@@ -97,6 +117,7 @@ bool DigestBuffers::acknowledge(std::uint32_t digest_id, std::uint64_t list_id) 
 void DigestBuffers::clear() {
   for (auto& [id, buffer] : buffers_) {
     buffer.waiting.clear();
+    buffer.waiting_bytes = 0;
     buffer.sent.clear();
     buffer.known.clear();
   }

@@ -56,6 +56,7 @@ class DigestBuffers {
   struct Buffer {
     p4::v1::DigestEntry::Config config;
     std::vector<DigestMembers> waiting;
+    std::size_t waiting_bytes = 0;
     std::int64_t last_timestamp_ns = 0;
     Clock::time_point first;
     std::map<std::uint64_t, Sent> sent;  // by list id

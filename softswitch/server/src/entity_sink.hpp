@@ -14,20 +14,45 @@ class EntitySink {
  public:
   // Returns the message to fill in; the reference is good until the next call.
   p4::v1::Entity& add() {
-    if (responses_.empty() || responses_.back().entities_size() >= kEntitiesPerMessage) {
+    settle();
+    if (responses_.empty()) {
       responses_.emplace_back();
     }
-    return *responses_.back().add_entities();
+    last_ = responses_.back().add_entities();
+    return *last_;
   }
 
   const std::vector<p4::v1::ReadResponse>& responses() const { return responses_; }
 
   // Returns the messages, and is empty again.
-  std::vector<p4::v1::ReadResponse> take() { return std::exchange(responses_, {}); }
+  std::vector<p4::v1::ReadResponse> take() {
+    settle();
+    bytes_ = 0;
+    return std::exchange(responses_, {});
+  }
 
  private:
-  static constexpr int kEntitiesPerMessage = 2048;
+  static constexpr std::size_t kBytesPerMessage = 128 << 10;
+  static constexpr std::size_t kEntityOverhead = 6;  // tag and length
+
+  // The entity that was filled in goes into a message of its own where it is too much for the last.
+  void settle() {
+    if (last_ == nullptr) {
+      return;
+    }
+    const std::size_t size = last_->ByteSizeLong() + kEntityOverhead;
+    if (bytes_ != 0 && bytes_ + size > kBytesPerMessage) {
+      p4::v1::Entity* moved = responses_.back().mutable_entities()->ReleaseLast();
+      responses_.emplace_back().mutable_entities()->AddAllocated(moved);
+      bytes_ = 0;
+    }
+    bytes_ += size;
+    last_ = nullptr;
+  }
+
   std::vector<p4::v1::ReadResponse> responses_;
+  p4::v1::Entity* last_ = nullptr;  // that of the last call of add()
+  std::size_t bytes_ = 0;           // of the last message
 };
 
 }  // namespace catchment::server

@@ -341,6 +341,23 @@ def test_digests_wait_no_longer_than_asked(wired: RawClient, ports: FramePorts, 
     assert learned(wired.receive()) == [(SRC, 1, 9)]
 
 
+def test_digests_may_wait_for_ever_for_a_full_list(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    wired.insert(enable(names, timeout_ns=(1 << 63) - 1, size=2))
+    through(ports, 1)
+    through(ports, 2)
+    assert learned(wired.receive()) == [(SRC, 1, 1), (SRC, 1, 2)]
+
+
+def test_more_digests_than_a_stream_takes_come_in_several_lists(
+    wired: RawClient, ports: FramePorts, names: Names
+) -> None:
+    wired.insert(enable(names, timeout_ns=3600 * 10**9, size=1 << 30, ack_ns=3600 * 10**9))
+    for flow in range(6_000):
+        through(ports, flow)
+    first = wired.receive()
+    assert learned(first) == [(SRC, 1, flow) for flow in range(len(first.digest.data))]
+
+
 def test_digest_entries_follow_their_rules(wired: RawClient, ports: FramePorts, names: Names) -> None:
     assert code_of(wired.modify, enable(names)) == NOT_FOUND
     assert code_of(wired.delete, enable(names)) == NOT_FOUND
@@ -402,6 +419,14 @@ def test_idle_entries_are_reported_and_hits_keep_them_alive(wired: RawClient, na
     wanted = names.entry("idle_t", {1: 6})
     wanted.table_entry.time_since_last_hit.SetInParent()
     assert wired.read(wanted)[0].table_entry.time_since_last_hit.elapsed_ns > 0
+
+
+def test_a_timeout_shorter_than_the_clocks_step_is_one(wired: RawClient, names: Names) -> None:
+    entity = names.entry("idle_t", {1: 5}, ("seen", [9]))
+    entity.table_entry.idle_timeout_ns = 1
+    wired.insert(entity)
+    (idle,) = wired.receive().idle_timeout_notification.table_entry
+    assert idle.idle_timeout_ns == 1
 
 
 def test_a_hit_resets_the_idle_time(wired: RawClient, ports: FramePorts, names: Names) -> None:

@@ -373,3 +373,19 @@ def test_the_time_since_the_last_hit_is_for_tables_that_keep_it(client: RawClien
     entry = names.entry("lpm_t")
     entry.table_entry.time_since_last_hit.SetInParent()
     assert [code for code, _ in failures(client.read, entry)] == [INVALID_ARGUMENT]
+
+
+def test_messages_of_a_read_are_no_longer_than_clients_take(client: RawClient, names: Names) -> None:
+    entities = [names.entry("exact_t", {1: number, 2: 0}, ("forward", [1])) for number in range(1, 1601)]
+    for entity in entities:
+        entity.table_entry.metadata = bytes(3000)
+    entities[-1].table_entry.metadata = bytes(4_190_000)  # a message of nearly 4 MiB on its own
+    for first in range(0, 1500, 500):
+        client.insert(*entities[first : first + 500])
+    client.insert(*entities[1500:-1])
+    client.insert(entities[-1])
+    request = p4runtime_pb2.ReadRequest(device_id=1, entities=[names.entry("exact_t")])
+    replies = list(client.stub.Read(request, timeout=60))
+    assert max(reply.ByteSize() for reply in replies) <= 4 << 20
+    assert len(replies) < 100
+    assert [entity for reply in replies for entity in reply.entities] == entities
