@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from importlib import metadata
 from typing import Annotated, ClassVar
@@ -81,4 +82,9 @@ def main() -> None:
         print(f"catchment: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        print(f"catchment: cannot write the output: {error.strerror}", file=sys.stderr)
         sys.exit(1)

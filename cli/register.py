@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.ranges import cells
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
 from catchment.controlplane.client import SwitchError
+from catchment.controlplane.client.p4info import P4Info
 
 app = typer.Typer(help="Registers of any program.", no_args_is_help=True)
 
@@ -30,7 +31,7 @@ def show(
         info = client.p4info
         found = [
             {"register": info.short_name("register", one.preamble.name), "cells": one.size,
-             "bits": one.type_spec.bitstring.bit.bitwidth or one.type_spec.bitstring.int.bitwidth or None}
+             "bits": _bits(info, one.type_spec)}
             for one in info.message.registers
         ]  # fmt: skip
     if as_json:
@@ -85,6 +86,16 @@ def write(
                 raise SwitchError(f"{word!r} is not INDEX=VALUE or LOW..HIGH=VALUE, as in 3=0x10 or 0..7=0")
             values |= dict.fromkeys(cells(place, size, f"register {name}"), value)
         client.write_registers(name, values)
+
+
+def _bits(info: P4Info, spec: Any) -> int | None:
+    """The width of a register's cells; None of types that have none in P4Info."""
+    plain = info.plain_type(spec)
+    if plain.HasField("bool"):
+        return 1
+    if plain.HasField("serializable_enum"):
+        return int(info.message.type_info.serializable_enums[plain.serializable_enum.name].underlying_type.bitwidth)
+    return plain.bitstring.bit.bitwidth or plain.bitstring.int.bitwidth or None
 
 
 @contextmanager

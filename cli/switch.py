@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from catchment.cli.target import patience
+from catchment.cli.target import MAX_DEVICE_ID, patience
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.networks.state import switch_socket
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
@@ -28,7 +28,7 @@ def run(
             "for you alone), HOST:PORT, or tls:FOLDER@HOST:PORT with certificates of `controller certificates`."
         ),
     ] = None,
-    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+    device_id: Annotated[int, typer.Option(help="P4Runtime device id.", min=0, max=MAX_DEVICE_ID)] = 1,
     name: Annotated[str, typer.Option(help="Its name in the topology.")] = "s1",
     target: Annotated[Target, typer.Option(help="The embedded switch, or BMv2.")] = Target.EMBEDDED,
 ) -> None:
@@ -46,7 +46,7 @@ def load(
     address: Annotated[str, typer.Argument(help="Its address, as of `switch run`.")],
     p4info: Annotated[Path, typer.Argument(help="P4Info text, from `p4 compile`.")],
     config: Annotated[Path, typer.Argument(help="Device configuration, from `p4 compile`.")],
-    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+    device_id: Annotated[int, typer.Option(help="P4Runtime device id.", min=0, max=MAX_DEVICE_ID)] = 1,
 ) -> None:
     """Put a compiled program on a running switch; its tables start empty."""
     with SwitchClient.connect(address, device_id, timeout=patience()) as client:

@@ -23,6 +23,7 @@ from catchment.controlplane.networks.state import NetworkState, is_held, jobs_fo
 from catchment.controlplane.topology import Host, Topology
 
 _MAX_PORT = 65535
+_MAX_SECONDS = 1_000_000
 TopologyOption = Annotated[
     Path | None,
     typer.Option(
@@ -75,22 +76,27 @@ SwitchArgument = Annotated[
         autocompletion=complete_switch,
     ),
 ]
-DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with an address.")]
+MAX_DEVICE_ID = (1 << 64) - 1
+DeviceOption = Annotated[
+    int, typer.Option("--device-id", help="P4Runtime device id, with an address.", min=0, max=MAX_DEVICE_ID)
+]
 
 
 def patience() -> float:
     """Seconds to wait for a switch: CATCHMENT_TIMEOUT, or 5.
 
     Raises:
-        ControlPlaneError: it is not a positive number.
+        ControlPlaneError: it is not a positive number, or more than gRPC counts to.
     """
     text = os.environ.get("CATCHMENT_TIMEOUT", "5")
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
-        raise ControlPlaneError(f"CATCHMENT_TIMEOUT is {text!r}; give a positive number of seconds")
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise ControlPlaneError(
+            f"CATCHMENT_TIMEOUT is {text!r}; give a positive number of seconds, {_MAX_SECONDS} at the most"
+        )
     return seconds
 
 

@@ -98,7 +98,7 @@ class RegisterCell(Entity):
 
     def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
         self.select(message, p4info)
-        spec = p4info.find("register", self.register).type_spec
+        spec = p4info.plain_type(p4info.find("register", self.register).type_spec)
         message.register_entry.data.CopyFrom(to_data(self.value, spec, self.key()))
 
     def select(self, message: Any, p4info: P4Info) -> None:
@@ -110,7 +110,7 @@ class RegisterCell(Entity):
     def decode(cls, message: Any, p4info: P4Info) -> RegisterCell:
         found = message.register_entry
         info = p4info.by_id(found.register_id)
-        value = from_data(found.data, info.type_spec)
+        value = from_data(found.data, p4info.plain_type(info.type_spec))
         return cls(p4info.short_name("register", info.preamble.name), found.index.index, value)
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from catchment.controlplane.client.errors import SwitchError
 from catchment.controlplane.client.p4info import P4Info
 from catchment.wire.generated import p4runtime_pb2
 
@@ -109,7 +110,11 @@ class Update:
         Raises:
             SwitchError: a name that the program does not have, or a value that does not fit.
         """
-        return _HEADS[self.kind] + nested(_IN_UPDATE, self.entity.serialized(p4info, self.kind))
+        try:
+            entity = self.entity.serialized(p4info, self.kind)
+        except (TypeError, ValueError) as error:  # protobuf's: a number that its field has no bits for, or no number
+            raise SwitchError(f"{self.entity.key()}: {error}") from None
+        return _HEADS[self.kind] + nested(_IN_UPDATE, entity)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.entity.key()}"

@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from catchment.controlplane.client.errors import SwitchError
-from catchment.wire.generated import p4info_pb2
+from catchment.wire.generated import p4info_pb2, p4types_pb2
 
 BINARY: Final = ".bin"
 
@@ -120,6 +120,17 @@ class P4Info:
         """The fields of ``packet_in`` or ``packet_out``, as P4Info; none where the program has no such header."""
         found = self._kinds["controller header"].get(name)
         return found.metadata if found is not None else ()
+
+    def plain_type(self, spec: Any) -> Any:
+        """What a `P4DataTypeSpec` is made of, below `type` declarations; of a translated type the bits sent."""
+        while spec.HasField("new_type"):
+            declared = self.message.type_info.new_types[spec.new_type.name]
+            if not declared.HasField("original_type"):
+                translated = p4types_pb2.P4DataTypeSpec()
+                translated.bitstring.bit.bitwidth = declared.translated_type.sdn_bitwidth
+                return translated
+            spec = declared.original_type
+        return spec
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the program has exactly one such object."""

@@ -116,7 +116,7 @@ def readable(number: int, bitwidth: int, name: str) -> Value:
 
 
 def from_data(data: Any, spec: Any) -> int:
-    """The number in a `p4.v1.P4Data` of a scalar type (bit, int, bool, serializable enum)."""
+    """The number in a `p4.v1.P4Data` of a scalar type (bit, int, bool, serializable enum): `P4Info.plain_type`."""
     kind = data.WhichOneof("data")
     if kind == "bool":
         return 1 if data.bool else 0

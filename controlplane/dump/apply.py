@@ -66,8 +66,13 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
             tables[table] = _table_difference(client, table, [], replace)
     defaults = defaults_of(document, client)
     profiles = _profiles(client, document, replace)
-    groups = _difference(multicast_groups_of(document), client.each(MulticastGroup()), lambda one: one.number, replace)
-    sessions = _difference(clone_sessions_of(document), client.each(CloneSession()), lambda one: one.number, replace)
+    meters = _meters(client, document)
+    groups = _difference(
+        multicast_groups_of(document, client), client.each(MulticastGroup()), lambda one: one.number, replace
+    )
+    sessions = _difference(
+        clone_sessions_of(document, client), client.each(CloneSession()), lambda one: one.number, replace
+    )
 
     # Room first; members before what refers to them, and gone after it.
     for difference in tables.values():
@@ -85,7 +90,7 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
     for members, member_groups in profiles:
         client.delete(*member_groups.delete, *members.delete)
     _apply_defaults(client, defaults, changes, replace)
-    _apply_meters(client, document, changes, replace)
+    _apply_meters(client, meters, changes, replace)
     groups.count(changes, len(document["multicast_groups"]))
     sessions.count(changes, len(document["clone_sessions"]))
     for profile, (members, member_groups) in zip(_profile_names(client, document), profiles, strict=True):
@@ -136,12 +141,12 @@ def _profiles(client: SwitchClient, document: Mapping[str, Any], replace: bool) 
     result = []
     for profile in _profile_names(client, document):
         members = _difference(
-            members_of(document, profile), client.each(Member(profile)), lambda one: one.number, replace,
+            members_of(document, profile, client), client.each(Member(profile)), lambda one: one.number, replace,
             lambda one: (one.action, {name: str(value) for name, value in one.params.items()}),
         )  # fmt: skip
         groups = _difference(
-            member_groups_of(document, profile), selector_groups(client, profile), lambda one: one.number, replace,
-            lambda one: (one.members, one.max_size),
+            member_groups_of(document, profile, client), selector_groups(client, profile), lambda one: one.number,
+            replace, lambda one: (one.members, one.max_size),
         )  # fmt: skip
         result.append((members, groups))
     return result
@@ -167,11 +172,17 @@ def _apply_defaults(client: SwitchClient, wanted: Iterable[TableEntry], changes:
             changes.deleted += 1
 
 
-def _apply_meters(client: SwitchClient, document: Mapping[str, Any], changes: Changes, replace: bool) -> None:
+def _meters(client: SwitchClient, document: Mapping[str, Any]) -> dict[str, Mapping[int, Mapping[str, int]]]:
+    """Full name of each meter of the program -> what the document wants of it."""
     info = client.p4info
     named = {info.find("meter", name).preamble.name: name for name in document["meters"]}
-    for name in info.names("meter"):
-        wanted = meters_of(document, named[name]) if name in named else {}
+    return {name: meters_of(document, named[name], client) if name in named else {} for name in info.names("meter")}
+
+
+def _apply_meters(
+    client: SwitchClient, meters: Mapping[str, Mapping[int, Mapping[str, int]]], changes: Changes, replace: bool
+) -> None:
+    for name, wanted in meters.items():
         present = {cell.index: cell.config for cell in client.each(MeterCell(name)) if cell.config}
         cells = [MeterCell(name, index, config) for index, config in wanted.items() if present.get(index) != config]
         changes.modified += len(cells)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client import MeterCell, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.entity import Entity
 from catchment.controlplane.client.entries import Choice
 from catchment.controlplane.client.profiles import GroupMember, Member, MemberGroup
 from catchment.controlplane.client.replication import CloneSession, MulticastGroup, Replica
 from catchment.controlplane.dump.document import DumpError, place
 
-_T = TypeVar("_T")
+_E = TypeVar("_E", bound=Entity)
 
 
 def to_entry(table: str, line: Mapping[str, Any], where: str, *, is_default: bool = False) -> TableEntry:
@@ -28,20 +29,33 @@ def to_entry(table: str, line: Mapping[str, Any], where: str, *, is_default: boo
     try:
         return TableEntry(
             table,
-            dict(line.get("match", {})),
+            _values(line.get("match", {})),
             str(line.get("action", "")),
-            dict(line.get("params", {})),
+            _values(line.get("params", {})),
             int(line.get("priority", 0)),
             is_default,
             member=line.get("member"),
             group=line.get("group"),
-            choices=tuple(Choice(**choice) for choice in line.get("choices", ())),
+            choices=tuple(Choice(**_action(choice)) for choice in line.get("choices", ())),
             meter=line.get("meter"),
             idle_timeout_ns=int(line.get("idle_timeout_ns", 0)),
             metadata=bytes.fromhex(str(line.get("metadata", ""))),
         )
-    except (TypeError, ValueError, AttributeError) as error:
-        raise DumpError(f"{where}: {error}") from None
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise DumpError(f"{where}: {_reason(error)}") from None
+
+
+def _values(values: Any) -> dict[str, Any]:
+    """Key fields or parameters by name; raises `TypeError` where one is neither a number nor text."""
+    for name, value in dict(values).items():
+        if not isinstance(name, str) or not isinstance(value, int | str):
+            raise TypeError(f"{name}: {value!r} is neither a number nor text")
+    return dict(values)
+
+
+def _action(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an action with parameters; errors as `_values`."""
+    return {**line, "action": str(line["action"]), "params": _values(line.get("params", {}))}
 
 
 def entries_of(document: Mapping[str, Any], client: SwitchClient) -> Iterator[tuple[str, list[TableEntry]]]:
@@ -82,68 +96,78 @@ def defaults_of(document: Mapping[str, Any], client: SwitchClient) -> list[Table
 def _check(client: SwitchClient, entry: TableEntry, where: str) -> bytes:
     """The key of an entry that the program takes."""
     try:
-        client.value(entry)
+        (+entry).serialized(client.p4info)
         return client.key(entry)
     except SwitchError as error:
         raise DumpError(f"{where}: {error}") from None
 
 
-def members_of(document: Mapping[str, Any], profile: str) -> list[Member]:
-    """The members of an action profile."""
-    return _numbered(document, ("profiles", profile, "members"), lambda n, line: Member(profile, n, **line))
+def members_of(document: Mapping[str, Any], profile: str, client: SwitchClient) -> list[Member]:
+    """The members of an action profile; errors as `entries_of`."""
+    return _numbered(
+        document, ("profiles", profile, "members"), lambda n, line: Member(profile, n, **_action(line)), client
+    )
 
 
-def member_groups_of(document: Mapping[str, Any], profile: str) -> list[MemberGroup]:
-    """The groups of an action profile."""
+def member_groups_of(document: Mapping[str, Any], profile: str, client: SwitchClient) -> list[MemberGroup]:
+    """The groups of an action profile; errors as `entries_of`."""
 
     def group(number: int, line: Mapping[str, Any]) -> MemberGroup:
         members = tuple(sorted((GroupMember(**one) for one in line["members"]), key=lambda one: one.member))
         return MemberGroup(profile, number, members, line.get("max_size", 0))
 
-    return _numbered(document, ("profiles", profile, "groups"), group)
+    return _numbered(document, ("profiles", profile, "groups"), group, client)
 
 
-def multicast_groups_of(document: Mapping[str, Any]) -> list[MulticastGroup]:
-    """The multicast groups of a document."""
-    return _numbered(document, ("multicast_groups",), lambda n, line: MulticastGroup(n, _replicas(line)))
+def multicast_groups_of(document: Mapping[str, Any], client: SwitchClient) -> list[MulticastGroup]:
+    """The multicast groups of a document; errors as `entries_of`."""
+    return _numbered(document, ("multicast_groups",), lambda n, line: MulticastGroup(n, _replicas(line)), client)
 
 
-def clone_sessions_of(document: Mapping[str, Any]) -> list[CloneSession]:
-    """The clone sessions of a document."""
+def clone_sessions_of(document: Mapping[str, Any], client: SwitchClient) -> list[CloneSession]:
+    """The clone sessions of a document; errors as `entries_of`."""
 
     def session(number: int, line: Mapping[str, Any]) -> CloneSession:
         return CloneSession(number, **{**line, "replicas": _replicas(line["replicas"])})
 
-    return _numbered(document, ("clone_sessions",), session)
+    return _numbered(document, ("clone_sessions",), session, client)
 
 
-def meters_of(document: Mapping[str, Any], meter: str) -> dict[int, dict[str, int]]:
-    """Index -> configuration, of one meter."""
+def meters_of(document: Mapping[str, Any], meter: str, client: SwitchClient) -> dict[int, Mapping[str, int]]:
+    """Index -> configuration, of one meter; errors as `entries_of`."""
     fields = ("cir", "cburst", "pir", "pburst")
 
-    def config(number: int, line: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
+    def config(number: int, line: Mapping[str, Any]) -> MeterCell:
         if set(line) - set(fields):
             raise TypeError(f"a meter has {', '.join(fields)}")
-        return number, {name: int(line.get(name, 0)) for name in fields}
+        return MeterCell(meter, number, {name: int(line.get(name, 0)) for name in fields})
 
-    return dict(_numbered(document, ("meters", meter), config))
+    return {cell.index or 0: cell.config for cell in _numbered(document, ("meters", meter), config, client)}
 
 
-def _numbered(document: Mapping[str, Any], path: Sequence[str], make: Callable[[int, Any], _T]) -> list[_T]:
+def _numbered(
+    document: Mapping[str, Any], path: Sequence[str], make: Callable[[int, Any], _E], client: SwitchClient
+) -> list[_E]:
     """What stands under numbers at a path of a document."""
     content: Any = document
-    for name in path:
+    for depth, name in enumerate(path):
         content = content.get(name) or {}
+        if not isinstance(content, Mapping):
+            raise DumpError(f"{place(document, '.'.join(path[: depth + 1]))}: not a mapping")
     result = []
-    for number, line in dict(content).items():
+    for number, line in content.items():
+        where = place(document, f"{'.'.join(path)}[{number}]")
         try:
             # JSON has no numbers as keys.
             result.append(make(int(number), line))
-        except (TypeError, ValueError, KeyError) as error:
-            where = place(document, f"{'.'.join(path)}[{number}]")
-            missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise DumpError(f"{where}: {missing}") from None
+            (+result[-1]).serialized(client.p4info)
+        except (TypeError, ValueError, AttributeError, KeyError, SwitchError) as error:
+            raise DumpError(f"{where}: {_reason(error)}") from None
     return result
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _replicas(lines: Any) -> tuple[Replica, ...]:

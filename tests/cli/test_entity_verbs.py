@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -241,14 +242,59 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
         ("format: 1\nmulticast_groups:\n  7: [{prot: 1}]", "wrong.yaml:3: multicast_groups[7]"),
         ("format: 1\ntables: {}\ntabels: {}", "wrong.yaml:3: tabels"),
         ("format: 1\n\ntables: {lpm_t: [}", "wrong.yaml:3: not YAML"),
+        ("format: 1\ntables:\n  lpm_t: [{match: {address: null}, action: NoAction}]", "tables.lpm_t[0]: address: None"),
+        ("format: 1\ntables:\n  lpm_t: [{action: set_lpm, params: {value: []}}]", "tables.lpm_t[0]: value: []"),
+        ("format: 1\ntables:\n  lpm_t: [{action: set_lpm, params: {1: 2}}]", "tables.lpm_t[0]: 1: 2"),
+        (
+            "format: 1\ntables:\n  ternary_t: [{match: {number: 1}, priority: 99999999999, action: NoAction}]",
+            "ternary_t[0]",
+        ),
+        ("format: 1\nclone_sessions:\n  7: {replicas: [], packet_length: null}", "wrong.yaml:3: clone_sessions[7]"),
+        ("format: 1\nclone_sessions:\n  7: {replicas: [{port: -1}]}", "wrong.yaml:3: clone_sessions[7]"),
+        ("format: 1\nmulticast_groups:\n  7: [{port: true}]", "wrong.yaml:3: multicast_groups[7]"),
+        ("format: 1\nmulticast_groups:\n  7: 3", "wrong.yaml:3: multicast_groups[7]"),
     ],
 )
 def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
     before = run("table", "dump", started)
-    assert said in run("table", "load", started, str(path), code=1)
+    assert said in run("table", "load", "--replace", started, str(path), code=1)
     assert run("table", "dump", started) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("group", "create", "AT", "99999999999", "1"),
+        ("group", "create", "AT", "7", "99999999999"),
+        ("group", "delete", "AT", "99999999999"),
+        ("clone", "create", "AT", "7", "1", "--length", "99999999999"),
+        ("table", "add", "AT", "ternary_t", "number=1", "NoAction", "--priority", "99999999999"),
+    ],
+)
+def test_a_number_that_p4runtime_has_no_bits_for_is_said(started: str, run: Run, words: tuple[str, ...]) -> None:
+    assert "99999999999" in run(*(started if word == "AT" else word for word in words), code=1)
+
+
+def test_a_device_id_of_more_than_64_bits_is_wrong_usage(started: str, run: Run) -> None:
+    run("table", "list", started, "--device-id", str(1 << 64), code=2)
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e30", "0"])
+def test_a_patience_that_no_call_has_is_refused(
+    started: str, run: Run, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", seconds)
+    assert "CATCHMENT_TIMEOUT" in run("table", "list", started, code=1)
+
+
+def test_a_full_disk_is_said(started: str) -> None:
+    command = [sys.executable, "-m", "catchment.cli", "table", "list", started, "--json"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "catchment: cannot write the output: No space left on device\n"
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from running_controller import until
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.aio import AsyncSwitchClient
+from catchment.controlplane.client.cells import RegisterCell
 from catchment.controlplane.client.channel import open_async_channel, open_channel
 from catchment.controlplane.client.entries import from_message, to_message
 from catchment.controlplane.client.requests import batches, write_request
@@ -29,7 +30,7 @@ from catchment.controlplane.controller.certificates import make
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.host.membership import Credentials
 from catchment.sim.lab.held_address import HeldAddress
-from catchment.wire.generated import p4runtime_pb2
+from catchment.wire.generated import p4data_pb2, p4info_pb2, p4runtime_pb2
 
 INFO = P4Info(fake_p4info())
 
@@ -494,3 +495,50 @@ def test_entries_that_the_program_fixes_are_not_the_control_planes_own(client: S
             entity.table_entry.is_const = True
     assert sorted(int(entry.match["gen"]) for entry in client.read("jobs")) == [7, 8]
     assert [int(entry.match["gen"]) for entry in client.read_own("jobs")] == [7]
+
+
+# Registers
+
+
+REGISTERS = """
+registers { preamble { id: 1 name: "degrees" } type_spec { new_type { name: "degrees_t" } } size: 4 }
+registers { preamble { id: 2 name: "flags" } type_spec { new_type { name: "flag_t" } } size: 4 }
+registers { preamble { id: 3 name: "ports" } type_spec { new_type { name: "port_t" } } size: 4 }
+type_info {
+  new_types { key: "degrees_t" value { original_type { bitstring { int { bitwidth: 8 } } } } }
+  new_types { key: "flag_t" value { original_type { bool {} } } }
+  new_types { key: "port_t" value { translated_type { uri: "a" sdn_bitwidth: 32 } } }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("register", "value", "data"),
+    [
+        ("degrees", -5, {"bitstring": b"\xfb"}),
+        ("degrees", 100, {"bitstring": b"\x64"}),
+        ("flags", 1, {"bool": True}),
+        ("ports", 1 << 31, {"bitstring": b"\x80\0\0\0"}),
+    ],
+)
+def test_cells_of_registers_of_declared_types(register: str, value: int, data: dict[str, Any]) -> None:
+    info = P4Info(text_format.Parse(REGISTERS, p4info_pb2.P4Info()))
+    message = p4runtime_pb2.Entity()
+    cell = RegisterCell(register, 2, value)
+    cell.fill(message, info, "modify")
+    assert message.register_entry.data == p4data_pb2.P4Data(**data)
+    assert RegisterCell.decode(message, info) == cell
+
+
+@pytest.mark.parametrize(("register", "value"), [("degrees", 128), ("flags", 2), ("ports", 1 << 32), ("ports", -1)])
+def test_what_a_declared_type_has_no_bits_for_is_refused(register: str, value: int) -> None:
+    info = P4Info(text_format.Parse(REGISTERS, p4info_pb2.P4Info()))
+    with pytest.raises(SwitchError, match=str(value)):
+        RegisterCell(register, 2, value).fill(p4runtime_pb2.Entity(), info, "modify")
+
+
+@pytest.mark.parametrize("group", [MulticastGroup(1 << 32), MulticastGroup(7, (Replica(-1),))])
+def test_a_number_that_a_message_has_no_bits_for_is_refused(client: SwitchClient, group: MulticastGroup) -> None:
+    with pytest.raises(SwitchError, match=f"multicast group {group.number}: "):
+        client.insert(MulticastGroup(1), group)
+    assert list(client.each(MulticastGroup())) == []
