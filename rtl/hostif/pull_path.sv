@@ -347,7 +347,8 @@ module pull_path
   );
 
   assign m_axis_tvalid = filling_reg || (value_valid && (!value_last || total_valid));
-  assign m_axis_tdata  = value;
+  // Zeros, and not what comes next: a beat that waits must stay as it is.
+  assign m_axis_tdata  = filling_reg ? '0 : value;
   assign m_axis_tkeep  = filling_reg ? '0 : value_keep;
   assign value_ready   = m_axis_tready && !filling_reg && (!value_last || total_valid);
 

@@ -321,6 +321,21 @@ def test_a_message_that_does_not_fit_its_pull_fails_it_and_is_dropped(name: str,
     assert np.array_equal(memory[0x8000 + pulled : 0xC000], before[0x8000 + pulled : 0xC000])
 
 
+def test_the_rest_of_a_pull_that_does_not_fit_is_steady_while_memory_waits(rng: random.Random) -> None:
+    """The next message's beats come behind it; the module's own checks say whether a beat that waits has changed."""
+    memory = noise(rng)
+    steps = []
+    for i in range(4):
+        pulled = 256 if i % 2 else 64 * 300
+        steps += [
+            step(VIRTUAL + 0x1000 * i, 256, VIRTUAL + RECORDS + 64 * i, dtype=DataType.FP32),
+            step(VIRTUAL + 0x8000 * (i + 1), pulled, VIRTUAL + RECORDS + 64 * i + 32, dtype=DataType.FP32, pull=True),
+        ]
+    run(memory, BASE, [*mapped({VIRTUAL: BASE}), *steps], seed=1, pace=Pace(write_stall=230, address_stall=220))
+    statuses = [int(record_at(memory, RECORDS + 64 * i + 32)["status"]) for i in range(4)]
+    assert statuses == [Status.LENGTH_MISMATCH, Status.OK] * 2
+
+
 @pytest.mark.parametrize("pace", PACES[1:4])
 def test_a_soft_reset_at_any_time_leaves_the_bus_clean_and_the_nic_usable(pace: Pace, rng: random.Random) -> None:
     for _ in range(4):
