@@ -89,12 +89,15 @@ def demo(
     Exit status: 0 done, 1 failed, 2 wrong options, 130 interrupted.
     """
     console = Console()
+    status = 2
     try:
+        options = TrainingOptions(**context.params)
+        status = 1
         with ended_as_by_ctrl_c():
-            run(TrainingOptions(**context.params), console)
+            run(options, console)
     except LabError as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
-        return 1
+        return status
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started has been ended")
         return 130

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from catchment.demo import single
@@ -24,10 +25,13 @@ from catchment.demo.resume import Journal, going_on
 from catchment.demo.shm_network import ShmNetwork
 from catchment.demo.summary import print_summary
 from catchment.demo.volumes import luwu, measured, ring_all_reduce, zero3
+from catchment.host.layers import Homes, TrainingError
+from catchment.host.torch import layers_of, table_of
 from catchment.sim.lab.crew import Crew
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import ProcessMember, module_command, start_here
 from catchment.sim.training.data import load_corpus
+from catchment.sim.training.model import Decoder
 from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.sim.training.root import collect
 
@@ -62,6 +66,7 @@ def run(
     if options.resume:
         options = going_on(options)
         console.print(f"going on after step {options.trained} of {options.steps}")
+    _check_roots(options)
     options.logs.mkdir(parents=True, exist_ok=True)
     if options.group_folder is not None and not options.resume:
         shutil.rmtree(options.group_folder, ignore_errors=True)  # of an earlier training
@@ -76,6 +81,16 @@ def run(
             f"the run differs from the same training in one process: {outcome.comparison}; see {options.output}"
         )
     return outcome
+
+
+def _check_roots(options: TrainingOptions) -> None:
+    """Refuse more optimizer nodes than the model has pieces, before all members do."""
+    with torch.device("meta"):
+        model = Decoder(options.shape)
+    try:
+        Homes.spread(table_of(layers_of(model)), options.roots)
+    except TrainingError as error:
+        raise LabError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ NETWORKS = ("mininet", "shm", "memory")
 ROOT_HOST = "opt"
 """The optimizer node; several are numbered: opt0, opt1, ..."""
 TARGETS = ("embedded", "bmv2")
+MOST_SEED = (1 << 64) - 1
+"""The largest seed of a generator of torch."""
 GRADIENTS = {"int32": 4, "int16": 2}
 """What gradients travel as, and its bytes."""
 
@@ -82,7 +84,8 @@ class TrainingOptions:
             (self.preset in PRESETS, f"preset {self.preset!r}: one of {', '.join(PRESETS)}"),
             (self.steps >= 1, f"steps {self.steps}: at least 1"),
             (self.batch >= 1, f"batch {self.batch}: at least 1"),
-            (self.rate > 0, f"rate {self.rate}: above 0"),
+            (0 < self.rate < math.inf, f"rate {self.rate}: above 0, and finite"),
+            (0 <= self.seed <= MOST_SEED, f"seed {self.seed}: 0 to {MOST_SEED}"),
             (self.wire in ("bf16", "fp32"), f"wire {self.wire!r}: bf16 or fp32"),
             (self.gradients in GRADIENTS, f"gradients {self.gradients!r}: one of {', '.join(GRADIENTS)}"),
             (self.lanes in SUPPORTED_LANES, f"lanes {self.lanes}: one of {SUPPORTED_LANES}"),

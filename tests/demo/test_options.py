@@ -58,6 +58,9 @@ def test_a_slow_target_starts_from_a_small_training() -> None:
         ({"network": "air"}, "network"),
         ({"mtu": 100}, "mtu"),
         ({"rate": 0.0}, "rate"),
+        ({"rate": float("inf")}, "rate inf"),
+        ({"seed": -1}, "seed -1: 0 to"),
+        ({"seed": 1 << 64}, "seed 18446744073709551616: 0 to 18446744073709551615"),
         ({"batch": 0}, "batch"),
         ({"evaluate": 0}, "evaluate"),
         ({"timeout": 0.0}, "timeout"),
@@ -74,6 +77,14 @@ def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str
         run_program(command_line.demo, ["--network", "memory", "--loss", "0.1"])
     assert caught.value.code == 1
     assert "could lose packets" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        run_program(command_line.demo, ["--steps", "0"])
+    assert caught.value.code == 2
+    assert "steps 0: at least 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        run_program(command_line.demo, ["--network", "memory", "--preset", "tiny", "--roots", "99"])
+    assert caught.value.code == 1
+    assert "99 nodes for 29 pieces" in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:
         run_program(command_line.demo, ["--preset", "huge"])
     assert caught.value.code == 2
