@@ -95,7 +95,7 @@ def demo(
         status = 1
         with ended_as_by_ctrl_c():
             run(options, console)
-    except LabError as error:
+    except (LabError, OSError) as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
         return status
     except KeyboardInterrupt:

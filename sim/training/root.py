@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import Any
 
 import torch
 
+from catchment.host.durable_file import replace_file
 from catchment.host.layers import Homes, LayerTable, Timeline, TransferPort, WireType
 from catchment.host.optimizer import NodeOptions, OptimizerNode, PassRecord
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreError, StoreOptions
@@ -136,7 +138,7 @@ def serve(
         if isinstance(node, StreamingNode):
             stored = {"states": store.space.plane_bytes, "arena": node.arena.size, "peak": node.arena.peak}
         final = [node.weights(layer.index) for layer in table]
-    torch.save(final, _part_file(options, root))
+    _save(final, _part_file(options, root))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
     traced = ends[options.traced_step - options.trained - 1 :][:2]
     spans = [asdict(span) for span in timeline.during(*traced)] if len(traced) == 2 else []
@@ -158,10 +160,21 @@ def collect(options: TrainingOptions) -> str:
     table, _ = initial_layers(options)
     files = [_part_file(options, root) for root in range(options.roots)]
     layers = Homes.spread(table, options.roots).join([torch.load(file) for file in files])
-    torch.save(state_dict_of(table, layers), options.output / WEIGHTS_FILE)
+    _save(state_dict_of(table, layers), options.output / WEIGHTS_FILE)
     for file in files:
         file.unlink()
     return digest_of(layers)
+
+
+def _save(what: object, path: Path) -> None:
+    """Write a file for torch.load; one that is there stands until the new one is whole."""
+    written = io.BytesIO()
+    torch.save(what, written)
+    try:
+        replace_file(path, [written.getbuffer()])
+    except OSError as error:
+        path.with_name(f"{path.name}.new").unlink(missing_ok=True)
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _part_file(options: TrainingOptions, root: int) -> Path:

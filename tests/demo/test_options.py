@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from catchment.demo import LabError, TrainingOptions
 from catchment.demo import __main__ as command_line
 from catchment.program import run_program
 from catchment.sim.lab import events
 from catchment.sim.training.options import Plan, defaults_for
+from catchment.sim.training.root import WEIGHTS_FILE, collect, initial_layers
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,31 @@ def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str
         run_program(command_line.demo, ["--preset", "huge"])
     assert caught.value.code == 2
     assert "'huge' is not one of: tiny, demo" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "file"
+    place.touch()
+    with pytest.raises(SystemExit) as caught:
+        run_program(command_line.demo, ["--network", "memory", "--preset", "tiny", "--output", str(place)])
+    said = capsys.readouterr().err
+    assert caught.value.code == 1 and f"Not a directory: '{place}/logs'" in said and "Traceback" not in said
+
+
+def test_weights_that_do_not_fit_the_disk_leave_those_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    options = TrainingOptions(preset="tiny", output=tmp_path)
+    (tmp_path / WEIGHTS_FILE).write_bytes(b"of an earlier run")
+    torch.save(initial_layers(options)[1], tmp_path / "part-0.pt")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LabError, match=r"weights.pt: cannot be written: No space left on device"):
+        collect(options)
+    assert (tmp_path / WEIGHTS_FILE).read_bytes() == b"of an earlier run"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part-0.pt", WEIGHTS_FILE]
 
 
 def test_the_schedule_validates_first_last_and_between() -> None:
