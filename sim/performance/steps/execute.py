@@ -56,8 +56,8 @@ class _Execution:
         self._everybody = stands_for or tuple(sorted(self._traces))
         self._groups: dict[tuple[int, str], tuple[int, tuple[int, ...]]] = {}
         self._numbers: dict[tuple[int, ...], int] = {}
-        self._met: dict[tuple[int, str], int] = defaultdict(int)
-        self._meetings: dict[tuple[str, int, int], _Meeting] = defaultdict(_Meeting)
+        self._met: dict[tuple[int, str, str], int] = defaultdict(int)
+        self._meetings: dict[tuple[int, str, int], _Meeting] = defaultdict(_Meeting)
         self._events: list[tuple[float, int, int, Task, float]] = []
         self._count = 0
         self.spans: list[Span] = []
@@ -94,9 +94,10 @@ class _Execution:
             self._end_at(rank, task, now, now + 1e-6 * task.micros * slower)
             return
         group, ranks = self._group(rank, task.group)
-        number = self._met[rank, task.group]
-        self._met[rank, task.group] += 1
-        meeting = self._meetings[task.group, group, number]
+        # Streams go on beside one another, so ranks may begin collectives of two of them in different orders.
+        place = group, stream[1], self._met[rank, task.group, stream[1]]
+        self._met[rank, task.group, stream[1]] += 1
+        meeting = self._meetings[place]
         meeting.there.append((rank, task, now))
         expected = 1 if self._stands_for else len(ranks)
         if len(meeting.there) < expected:
@@ -111,7 +112,7 @@ class _Execution:
         takes = self._seconds(task.collective, ranks, max(one.size for _, one, _ in meeting.there))
         for member, one, came in meeting.there:
             self._end_at(member, one, came, now + takes)
-        del self._meetings[task.group, group, number]
+        del self._meetings[place]
 
     def _group(self, rank: int, name: str) -> tuple[int, tuple[int, ...]]:
         """A number for the ranks of a group as this rank has it, and the ranks."""

@@ -75,6 +75,23 @@ def test_a_collective_waits_for_the_last_of_its_group() -> None:
         execute([rank(0, 10), alone], lambda *_: 1e-3)
 
 
+def test_streams_of_a_group_do_not_wait_for_each_other() -> None:
+    """Rank 1 is late with what it pushes, and pulls before it; rank 0 pushes first."""
+
+    def rank(number: int, micros: float) -> Trace:
+        push = Task(1, "push", Kind.COLLECTIVE, collective=Collective.REDUCE, size=8, stream="push", after=(0,))
+        pull = Task(3, "pull", Kind.COLLECTIVE, collective=Collective.BROADCAST, size=8, stream="pull", after=(2,))
+        early, late = (
+            Task(0, "push it", Kind.COMPUTE, micros, stream="a"),
+            Task(2, "wait", Kind.COMPUTE, 50, stream="b"),
+        )
+        return Trace(number, (early, push, late, pull))
+
+    spans = execute([rank(0, 10), rank(1, 500)], lambda what, *_: 1e-3 if what is Collective.REDUCE else 2e-3)
+    ends = {(span.rank, span.task.name): round(1e6 * span.ended) for span in spans}
+    assert [ends[0, "push"], ends[1, "push"], ends[0, "pull"], ends[1, "pull"]] == [1500, 1500, 2050, 2050]
+
+
 def test_ranks_that_meet_in_different_collectives() -> None:
     kinds = (Collective.ALL_REDUCE, Collective.ALL_GATHER)
     traces = [Trace(at, (Task(0, "g", Kind.COLLECTIVE, collective=what, size=8),)) for at, what in enumerate(kinds)]
