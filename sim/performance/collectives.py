@@ -60,7 +60,7 @@ def _nezha(networks: Sequence[Network], workers: Sequence[str], rounds: Rounds) 
     """Each message in the shares of the project's balancer, each share on its rail."""
     cluster = networks[0].cluster
     by = {"switch": _allreduce, "ring": _ring}
-    costs = rail_costs(cluster, workers)
+    costs = rail_costs(cluster, workers, rounds.slots)
     carriers = [by[rail.by]([own], workers, rounds) for rail, own in zip(cluster.rails, networks, strict=True)]
 
     def add(workload: Workload, starts: Ends, size: int) -> Ends:

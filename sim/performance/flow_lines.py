@@ -27,6 +27,7 @@ class FlowModel:
         byte: the time of a byte on each line, in ps.
         up, down: host -> the line from it, and to it.
         between: (switch, port) -> the line that leaves there.
+        slots: of a job whose switches add, which are its window.
     """
 
     cluster: Cluster
@@ -34,10 +35,11 @@ class FlowModel:
     up: dict[str, int]
     down: dict[str, int]
     between: dict[tuple[str, int], int]
+    slots: int
 
     @classmethod
-    def of(cls, cluster: Cluster) -> FlowModel:
-        """The lines of a cluster."""
+    def of(cls, cluster: Cluster, slots: int | None = None) -> FlowModel:
+        """The lines of a cluster; `slots`: of a job, None: what the switch has."""
         topology = cluster.topology
         up = {name: at for at, name in enumerate(topology.hosts)}
         down = {name: len(up) + at for at, name in enumerate(topology.hosts)}
@@ -45,7 +47,8 @@ class FlowModel:
         between = {(end.switch, end.port): 2 * len(up) + at for at, end in enumerate(ends)}
         of_hosts = [cluster.host_byte(name) for name in topology.hosts]
         of_trunks = [cluster.trunk_byte(link) for link in topology.links for _ in (link.a, link.b)]
-        return cls(cluster, (*of_hosts, *of_hosts, *of_trunks), up, down, between)
+        lines = (*of_hosts, *of_hosts, *of_trunks)
+        return cls(cluster, lines, up, down, between, slots or cluster.switch.slots)
 
     @cached_property
     def capacity(self) -> Rates:
@@ -82,6 +85,12 @@ class FlowModel:
         frame = (frame_bytes(payload) - GAP) * self.cluster.host_byte(*hosts)
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
         return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND
+
+    def waits(self, window: int, payload: int, switches: int, byte: int, size: int) -> bool:
+        """Whether a message may wait for its window: so many frames take less time than twice the way and back."""
+        nic, links, frame = self.nic, self.cluster.links, frame_bytes(payload) * byte
+        way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline + nic.respond
+        return window * payload < size and window * frame < 4 * way
 
     def seconds(self, flows: Sequence[Flow], latency: float, payload: int) -> float:
         """The time of messages that begin together; the first frame of each is in the latency."""

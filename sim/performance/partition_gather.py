@@ -14,8 +14,7 @@ from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import FRAME_OVERHEAD, LinkModel
 from catchment.sim.performance.network import Network
-from catchment.sim.performance.run import SETTLED
-from catchment.sim.performance.workload import Action, Workload
+from catchment.sim.performance.workload import SETTLED, Action, Workload
 from catchment.wire.generated.constants import PacketType
 
 _CHUNK = 64 * PAYLOAD

@@ -50,23 +50,26 @@ def rail_networks(cluster: Cluster, seed: int) -> list[Network]:
     return [network, *(Network(other, simulation=network.simulation) for other in others)]
 
 
-def rail_costs(cluster: Cluster, workers: Sequence[str]) -> list[RailCost]:
+def rail_costs(cluster: Cluster, workers: Sequence[str], slots: int | None = None) -> list[RailCost]:
     """What each rail costs alone: the balancer's figures after it has timed a short and a long message on each.
+
+    Args:
+        slots: of the job; None: what the switch has.
 
     Raises:
         PerformanceError: a rail on which flow mode cannot say that.
     """
     costs = []
     for rail, own in zip(cluster.rails, rail_clusters(cluster), strict=True):
-        start, end = (_seconds(own, rail.by, workers, size) for size in (1, _PROBE))
+        start, end = (_seconds(own, rail.by, workers, size, slots) for size in (1, _PROBE))
         rate = (_PROBE - 1) / (end - start) / 1e3
         nominal = max(1, _BITS_A_MEGABIT // rail.links.host_byte)
         costs.append(RailCost(round(1e9 * start + rail.start / 1e3), round(rate), nominal))
     return costs
 
 
-def _seconds(cluster: Cluster, by: str, workers: Sequence[str], size: int) -> float:
-    return flow_seconds(RAIL_KINDS[by], cluster, workers, size)
+def _seconds(cluster: Cluster, by: str, workers: Sequence[str], size: int, slots: int | None) -> float:
+    return flow_seconds(RAIL_KINDS[by], cluster, workers, size, slots)
 
 
 def rail_shares(costs: Sequence[RailCost], size: int, splitting: Splitting) -> list[RailShare]:
@@ -83,11 +86,12 @@ def share_bytes(share: RailShare) -> int:
 def nezha_seconds(cluster: Cluster, workers: Sequence[str], rounds: Rounds) -> float:
     """The time of a message that is split over rails, in flow mode; errors as of `rail_costs`."""
     sizes: dict[int, int] = {}
-    for share in rail_shares(rail_costs(cluster, workers), rounds.size, rounds.splitting):
+    for share in rail_shares(rail_costs(cluster, workers, rounds.slots), rounds.size, rounds.splitting):
         sizes[share.rail] = sizes.get(share.rail, 0) + share_bytes(share)
     clusters = rail_clusters(cluster)
     ends = (
-        cluster.rails[at].start / PICOS_PER_SECOND + _seconds(clusters[at], cluster.rails[at].by, workers, size)
+        cluster.rails[at].start / PICOS_PER_SECOND
+        + _seconds(clusters[at], cluster.rails[at].by, workers, size, rounds.slots)
         for at, size in sizes.items()
     )
     return max(ends) + rounds.splitting.together * (len(sizes) - 1) / PICOS_PER_SECOND

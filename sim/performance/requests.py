@@ -128,7 +128,7 @@ class Request:
             return
         try:
             sums_tree(cluster, workers_of(cluster), "opt" if self.workload == "luwu" else None)
-            cluster.check_slots(rounds.slots or cluster.switch.slots)
+            cluster.check_slots(cluster.switch.slots if rounds.slots is None else rounds.slots)
         except ControlPlaneError as error:
             raise ClusterError(f"{cluster.place}: {error}") from None
 
@@ -152,7 +152,7 @@ class Request:
         own = self._own(_OF_GLM)
         count = own.pop("rounds", "1")
         if not count.isdecimal() or not 1 <= int(count) <= MOST_ROUNDS:
-            raise PerformanceError(f"{self.workload}: {count} rounds: give 1 to {MOST_ROUNDS} epochs")
+            raise PerformanceError(f"{self.workload}: {count} rounds: give at least one epoch, {MOST_ROUNDS} at most")
         return glm_epochs(cluster, GlmTraining.parse(**own), int(count))
 
     def _own(self, there: Sequence[str]) -> dict[str, str]:

@@ -51,7 +51,9 @@ def ring_seconds(model: FlowModel, workers: Sequence[str], size: int) -> float:
     frames = -(-size // len(workers) // PAYLOAD)
     steps = 2 * (len(workers) - 1)
     takes = _pipelined(model, hops, frames, steps)
-    if all(model.byte[line] <= model.byte[hop.forth[0]] for hop in hops for line in hop.forth):
+    slowest, way = max(model.byte[line] for hop in hops for line in hop.forth), max(hop.switches for hop in hops)
+    waits = model.waits(WINDOW, PAYLOAD, way, slowest, frames * PAYLOAD)
+    if not waits and all(model.byte[line] <= model.byte[hop.forth[0]] for hop in hops for line in hop.forth):
         return takes
     few = min(frames, _LONGEST)
     first = max(2, min(steps, _MOST // (few * len(hops))))

@@ -50,5 +50,3 @@ class Rounds:
         if self.compute > LONGEST:
             most = f"{LONGEST // PICOS_PER_SECOND} s"
             raise PerformanceError(f"{self.compute / PICOS_PER_SECOND:g} s of computing: give {most} at most")
-        if self.slots is not None and (self.slots < 1 or self.slots & (self.slots - 1)):
-            raise PerformanceError(f"{self.slots} slots: give a power of two")

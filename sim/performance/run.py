@@ -22,12 +22,10 @@ from catchment.sim.performance.network import Network, frames_by_type
 from catchment.sim.performance.rails import NEZHA, nezha_seconds, rail_networks
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.timeline import write_timeline
-from catchment.sim.performance.workload import Action, Workload
+from catchment.sim.performance.workload import SETTLED, Action, Workload
 
 Progress = Callable[[int, int], None]
 Times = NDArray[np.float64]
-SETTLED = 5_000_000
-"""Streams run for so many ps before the first push: every member's first heartbeat has been merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +244,7 @@ def estimate(kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1) -> O
     if kind == NEZHA:
         seconds = nezha_seconds(cluster, workers, rounds)
     else:
-        seconds = flow_seconds(kind, cluster, workers, rounds.size)
+        seconds = flow_seconds(kind, cluster, workers, rounds.size, rounds.slots)
     computing = compute_times(cluster, workers, rounds, seed)
     return Outcome.of(computing.max(axis=1) + seconds * PICOS_PER_SECOND, computing, None)
 

@@ -15,6 +15,8 @@ from catchment.sim.performance.timeline import Bar
 
 _EVENTS_A_TURN = 500_000
 _TOO_LONG = f"nothing runs longer than {LONGEST // PICOS_PER_SECOND} simulated seconds"
+SETTLED = 5_000_000
+"""Streams run for so many ps before the first push: every member's first heartbeat has been merged."""
 _IDLE_LIMIT = 20_000_000_000
 """A time without progress, in ps, after which nothing is going to move: a hundred of the longest timeouts."""
 

@@ -124,16 +124,24 @@ void NicModel::on_pump(std::uint32_t which) {
   pump(host);
 }
 
+// Bytes that may wait for the line: the MAC's, or on a line that sends these in less time than a
+// frame takes from here to the MAC as many as keep it busy meanwhile.
+std::size_t NicModel::room_of(const Host& host, Picos byte) {
+  if (byte == 0) return host.timing.fifo_bytes;
+  const auto under_way = static_cast<std::size_t>((host.timing.respond + byte - 1) / byte);
+  return std::max(host.timing.fifo_bytes, under_way);
+}
+
 // Sends while the MAC takes frames; each member in turn.
 void NicModel::pump(Host& host) {
   if (host.down || host.members.empty()) return;
   const Picos now = fabric_.world.now();
   const world::Line& line = fabric_.line(host.line);
+  const std::size_t room = room_of(host, line.timing().byte);
   const std::size_t count = host.members.size();
   for (std::size_t idle = 0; idle < count;) {
-    if (line.holds_more(host.timing.fifo_bytes, now)) {
-      const Picos at =
-          line.free_at() - static_cast<Picos>(host.timing.fifo_bytes) * line.timing().byte;
+    if (line.holds_more(room, now)) {
+      const Picos at = line.free_at() - static_cast<Picos>(room) * line.timing().byte;
       if (host.pump_at < 0 || host.pump_at > at) {
         host.pump_at = at;
         const auto which = static_cast<std::uint32_t>(&host - hosts_.data());

@@ -103,6 +103,7 @@ class NicModel {
     Picos heartbeat_at = -1;
   };
 
+  static std::size_t room_of(const Host& host, Picos byte);
   void pump(Host& host);
   bool send_one(Host& host, Member& member);
   void send(Host& host, const Member& member, const Frame& frame, std::size_t bytes);

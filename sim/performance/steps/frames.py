@@ -16,13 +16,13 @@ from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.failures import schedule_failures
 from catchment.sim.performance.models import PICOS_PER_SECOND, ProgramModel
 from catchment.sim.performance.network import Network
-from catchment.sim.performance.run import SETTLED, Progress
+from catchment.sim.performance.run import Progress
 from catchment.sim.performance.steps.execute import Span
 from catchment.sim.performance.steps.graph import Kind, Task
 from catchment.sim.performance.steps.ranks import rank_hosts
 from catchment.sim.performance.steps.times import TO_OR_FROM_ONE, CollectiveTimes
 from catchment.sim.performance.steps.wires import Between, Ranks, Wires
-from catchment.sim.performance.workload import Action, Workload
+from catchment.sim.performance.workload import SETTLED, Action, Workload
 
 _PICOS_PER_MICRO = 10**6
 

@@ -14,8 +14,8 @@ from catchment.sim.performance.failures import failures_of
 from catchment.sim.performance.models import LinkModel
 from catchment.sim.performance.network import Network
 from catchment.sim.performance.rounds import Rounds
-from catchment.sim.performance.run import SETTLED, simulate
-from catchment.sim.performance.workload import Action, Workload
+from catchment.sim.performance.run import simulate
+from catchment.sim.performance.workload import SETTLED, Action, Workload
 from catchment.sim.world import Burst, Faults
 
 FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"

@@ -13,9 +13,12 @@ from catchment.sim.performance import ring_flow
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.max_min import Flow, completion_time, fair_rates
-from catchment.sim.performance.models import LinkModel
+from catchment.sim.performance.models import LinkModel, SwitchModel, frame_bytes
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import estimate, simulate
+from catchment.sim.performance.steps.generate import Step, ddp
+from catchment.sim.performance.steps.run import run_step, run_step_in_frames
+from catchment.sim.performance.steps.transformer import Transformer
 from catchment.sim.world import Faults
 
 
@@ -74,6 +77,40 @@ def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: st
         rounds = Rounds(rng.randrange(1 << 20, 3 << 20))
         frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
         assert abs(flow / frame - 1) < 0.05, (flow / frame, kind, hosts, cluster.links, rounds)
+
+
+@pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
+def test_flow_mode_knows_windows_that_are_shorter_than_the_way_and_back(kind: str, rng: random.Random) -> None:
+    for racks in (1, 2, 3):
+        hosts = [[f"r{k}h{at}" for at in range(rng.randrange(2, 6))] for k in range(racks)]
+        topology = rack_spine(racks=hosts, spines=racks > 1, above=["opt"])
+        latency = rng.choice([265_000, 2_000_000, 10_000_000, 50_000_000])
+        cluster = Cluster(topology, LinkModel(host_byte=rng.choice([20, 80]), latency=latency))
+        rounds = Rounds(rng.randrange(1 << 20, 4 << 20), slots=rng.choice([8, 64, 256]))
+        frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
+        assert abs(flow / frame - 1) < 0.05, (flow / frame, kind, hosts, cluster.links, rounds)
+
+
+def test_a_window_bounds_the_rate_of_a_step() -> None:
+    """A switch of 16 slots lets 4 KiB be under way, and a frame is acknowledged after two ways there and back."""
+    model = Transformer(layers=4, hidden=256)
+    names = [f"h{at}" for at in range(4)]
+    few = Cluster(rack_spine(racks=[names], spines=0, slots=16), switch=SwitchModel(slots=16))
+    step = Step(model)
+    (flow, _), (frame, _) = (
+        run(few, [ddp(few, step, rank) for rank in range(4)]) for run in (run_step, run_step_in_frames)
+    )
+    assert flow.seconds == pytest.approx(frame.seconds, rel=0.05)
+    assert flow.communicating > 3 * 4 * model.layer_bytes * 8 / 100e9
+
+
+@pytest.mark.parametrize("kind", ["allreduce", "ring"])
+def test_nics_keep_a_line_of_800_gbps_busy(kind: str) -> None:
+    """Such a line empties a MAC sooner than a NIC answers."""
+    cluster, size = Cluster(rack_spine(racks=[["a", "b"]], spines=0), LinkModel(host_byte=10)), 16 << 20
+    payload = 1024 if kind == "ring" else cluster.switch.vector_bytes
+    frame = simulate(kind, cluster, Rounds(size)).rounds[0]
+    assert frame == pytest.approx(size / payload * frame_bytes(payload) * 10e-12, rel=0.06)
 
 
 def test_what_waits_in_front_of_slow_lines_holds_up_a_ring() -> None:
