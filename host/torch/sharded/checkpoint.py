@@ -20,19 +20,24 @@ from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.layout import PAIR
 from catchment.host.torch.sharded.session import ShardedModel
 
-_MODEL, _OPTIMIZER = "model", "optimizer"
+_MODEL, _OPTIMIZER, _BUFFER, _GROUP = "model", "optimizer", "buffer", "group"
+_PARAMETERS: Final = "params"
 _SCALAR: Final = torch.Size([])
 _MESHES: Final[WeakKeyDictionary[ShardedModel, DeviceMesh]] = WeakKeyDictionary()
 """Made with the first checkpoint of a model."""
 
 
 def save(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None = None) -> None:
-    """Write the model's and the optimizer's shards into a folder; every part once, all ranks together.
+    """Write the model's and the optimizer's shards, the model's buffers (of rank 0) and the settings of the
+    optimizer's groups into a folder; every part once, all ranks together.
 
     Raises:
         ShardingError: there is no process group.
     """
-    save_state(state_dict(mics, optimizer), checkpoint_id=str(folder))
+    state = state_dict(mics, optimizer)
+    if dist.get_rank() != 0:
+        state = {key: value for key, value in state.items() if not key.startswith(f"{_BUFFER}.")}
+    save_state(state, checkpoint_id=str(folder))
 
 
 def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None = None) -> None:
@@ -47,7 +52,8 @@ def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimize
 
 
 def state_dict(mics: ShardedModel, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
-    """The shards as DTensors of (pairs, 2) elements for each layer, and the optimizer's states likewise.
+    """The shards as DTensors of (pairs, 2) elements for each layer, and the optimizer's states likewise; buffers and
+    the settings of the optimizer's groups as they are.
 
     Raises:
         ShardingError: there is no process group.
@@ -59,6 +65,9 @@ def state_dict(mics: ShardedModel, optimizer: torch.optim.Optimizer | None = Non
         for key, value in ({} if optimizer is None else optimizer.state.get(parameter, {})).items():
             shared = isinstance(value, torch.Tensor) and value.shape == parameter.shape
             state[f"{_OPTIMIZER}.{name}.{key}"] = _rows(mics, number, value, mesh) if shared else value
+    state.update((f"{_BUFFER}.{name}", buffer.detach()) for name, buffer in _buffers(mics).items())
+    for number, group in enumerate([] if optimizer is None else optimizer.param_groups):
+        state.update((f"{_GROUP}.{number}.{key}", value) for key, value in group.items() if key != _PARAMETERS)
     return state
 
 
@@ -66,7 +75,12 @@ def load_state_dict(
     mics: ShardedModel, state: Mapping[str, Any], optimizer: torch.optim.Optimizer | None = None
 ) -> None:
     """Take what `state_dict` has given, at this partition size; the optimizer's states, too, if there is one."""
+    for number, group in enumerate([] if optimizer is None else optimizer.param_groups):
+        prefix = f"{_GROUP}.{number}."
+        group.update((key.removeprefix(prefix), value) for key, value in state.items() if key.startswith(prefix))
     with torch.no_grad():
+        for name, buffer in _buffers(mics).items():
+            buffer.copy_(state.get(f"{_BUFFER}.{name}", buffer))
         for name, parameter in mics.named_parameters():
             _take(state[f"{_MODEL}.{name}"], parameter)
             if optimizer is None:
@@ -87,7 +101,32 @@ def _state_to_fill(mics: ShardedModel, folder: Path | str, optimizer: torch.opti
         found = FileSystemReader(str(folder)).read_metadata().state_dict_metadata
     except OSError as error:
         raise ShardingError(f"there is no checkpoint in {folder}: {error.strerror or error}") from error
-    state = state_dict(mics)
+    whole = state_dict(mics)
+    state = {key: value for key, value in whole.items() if key.startswith(f"{_MODEL}.")}
+    _check_layers(state, found, folder)
+    for key, there in found.items():
+        if key in whole and key not in state and isinstance(there, TensorStorageMetadata):
+            if there.size != whole[key].shape:
+                name = key.removeprefix(f"{_BUFFER}.")
+                raise ShardingError(f"the checkpoint in {folder} is of another model: buffer {name} has another shape")
+            state[key] = torch.zeros_like(whole[key])
+    if optimizer is None:
+        return state
+    mesh = _mesh(mics)
+    state.update((key, _empty(there)) for key, there in found.items() if key.startswith(f"{_GROUP}."))
+    for number, (name, parameter) in enumerate(mics.named_parameters()):
+        for key, there in found.items():
+            if not key.startswith(f"{_OPTIMIZER}.{name}."):
+                continue
+            if isinstance(there, TensorStorageMetadata) and there.size != _SCALAR:
+                state[key] = _rows(mics, number, torch.zeros_like(parameter.detach()), mesh)
+            else:
+                state[key] = _empty(there)
+    return state
+
+
+def _check_layers(state: Mapping[str, Any], found: Mapping[str, Any], folder: Path | str) -> None:
+    """Refuse a checkpoint of other layers than those of `state`."""
     for key, own in state.items():
         name = key.removeprefix(f"{_MODEL}.")
         there = found.get(key)
@@ -100,20 +139,19 @@ def _state_to_fill(mics: ShardedModel, folder: Path | str, optimizer: torch.opti
     if more:
         layer = more[0].removeprefix(f"{_MODEL}.")
         raise ShardingError(f"the checkpoint in {folder} is of another model: its layer {layer} is not in this one")
-    if optimizer is None:
-        return state
-    mesh = _mesh(mics)
-    for number, (name, parameter) in enumerate(mics.named_parameters()):
-        for key, there in found.items():
-            if not key.startswith(f"{_OPTIMIZER}.{name}."):
-                continue
-            if not isinstance(there, TensorStorageMetadata):
-                state[key] = None
-            elif there.size == _SCALAR:
-                state[key] = torch.zeros(_SCALAR, dtype=there.properties.dtype)
-            else:
-                state[key] = _rows(mics, number, torch.zeros_like(parameter.detach()), mesh)
-    return state
+
+
+def _empty(there: object) -> torch.Tensor | None:
+    """What a value that is the same on all ranks is read into."""
+    if not isinstance(there, TensorStorageMetadata):
+        return None
+    return torch.zeros(there.size, dtype=there.properties.dtype)
+
+
+def _buffers(mics: ShardedModel) -> dict[str, torch.Tensor]:
+    """The buffers that are part of the model's state, by name."""
+    saved = mics.model.state_dict()
+    return {name: buffer for name, buffer in mics.model.named_buffers() if name in saved}
 
 
 def _mesh(mics: ShardedModel) -> DeviceMesh:

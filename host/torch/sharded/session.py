@@ -63,6 +63,7 @@ class ShardedModel:
         self._micro_step: int | None = None
         self._training = False
         self._in_backward = False
+        self._ran: set[int] = set()
         self._point_parameters()
         self._handles: list[RemovableHandle] = []
         self._install()
@@ -134,6 +135,7 @@ class ShardedModel:
         if number == 0:
             self._refresh()
         self._training, self._plan = True, self._plans[True]
+        self._ran.clear()
         self._plan.begin()
         self._gradients.begin(first=number == 0, last=number == steps - 1)
         self._residence.ahead(self._plan)
@@ -200,7 +202,7 @@ class ShardedModel:
     # ---- hooks
 
     def _install(self) -> None:
-        self._handles.append(self.model.register_forward_pre_hook(self._before_model))
+        self._handles.append(self.model.register_forward_pre_hook(self._before_model, with_kwargs=True))
         self._handles.append(self.model.register_forward_hook(self._after_model))
         for index, layer in enumerate(self._layers):
             self._handles.append(layer.module.register_forward_pre_hook(self._before_layer(index)))
@@ -209,14 +211,15 @@ class ShardedModel:
                 hook = self._gradient_hook(index)
                 self._handles.append(parameter.register_post_accumulate_grad_hook(hook))  # type: ignore[no-untyped-call]
 
-    def _before_model(self, _model: nn.Module, args: tuple[Any, ...]) -> Any:
+    def _before_model(self, _model: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if not self._training:
             if torch.is_grad_enabled():
                 raise ShardingError("the model ran with gradients outside of micro_step(): use it, or torch.no_grad()")
             self._refresh()
             self._plan = self._plans[False]
             self._plan.begin()
-        return tuple(_cast(value, self.options.param_dtype) for value in args)
+        dtype = self.options.param_dtype
+        return _cast(args, dtype), _cast(named, dtype)
 
     def _after_model(self, _model: nn.Module, _args: object, _output: object) -> None:
         if not self._training:
@@ -228,6 +231,7 @@ class ShardedModel:
             if self._in_backward:  # activation checkpointing runs the layer again
                 self._arrive(index)
             else:
+                self._ran.add(index)
                 self._residence.use(index, self._plan)
 
         return before
@@ -261,6 +265,11 @@ class ShardedModel:
 
     def _gradient_hook(self, index: int) -> Any:
         def accumulated(parameter: torch.Tensor) -> None:
+            if index not in self._ran:
+                raise ShardingError(
+                    f"parameters of layer {self._names[index]} were used without its forward, when they had no memory: "
+                    "name the module that uses them in layers="
+                )
             if not self._gradients.has(index):
                 self._arrive(index)
             if self._gradients.complete(index):
@@ -287,6 +296,10 @@ def _trained(layer: ModelLayer) -> list[nn.Parameter]:
 
 
 def _cast(value: Any, dtype: torch.dtype | None) -> Any:
-    """Inputs of floats are computed in the type of the layers, where one is chosen."""
+    """Inputs of floats, in lists and dicts, too, are computed in the type of the layers, where one is chosen."""
+    if type(value) in {tuple, list}:
+        return type(value)(_cast(each, dtype) for each in value)
+    if type(value) is dict:
+        return {key: _cast(each, dtype) for key, each in value.items()}
     floats = isinstance(value, torch.Tensor) and value.is_floating_point()
     return value.to(dtype) if floats and dtype is not None else value

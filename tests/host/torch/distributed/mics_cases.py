@@ -100,6 +100,33 @@ def case_a_checkpoint_loads_at_another_partition_size(rank: int, size: int) -> N
         assert "there is no checkpoint in" in refused(lambda: load(wider, Path(folder[0]) / "none"))
 
 
+def case_a_checkpoint_has_buffers_and_the_settings_of_the_optimizer(rank: int, size: int) -> None:
+    folder: list[Any] = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+
+    def made() -> nn.Module:
+        torch.manual_seed(11)
+        return nn.Sequential(nn.Linear(9, 13), nn.BatchNorm1d(13), nn.Linear(13, 2))
+
+    x = batch(0, 0, 0)
+    with MiCS(made(), options(4), node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        train(mics, optimizer, range(STEPS))
+        optimizer.param_groups[0]["lr"] = 0.005
+        save(mics, folder[0], optimizer)
+        mics.model.eval()
+        with torch.no_grad():
+            before = [mics.model(x)]
+        dist.broadcast(before[0], 0)  # each rank had its own means
+    with MiCS(made(), options(2), node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        load(mics, folder[0], optimizer)
+        assert optimizer.param_groups[0]["lr"] == 0.005
+        mics.model.eval()
+        with torch.no_grad():
+            assert torch.equal(mics.model(x), before[0])
+
+
 def case_every_group_is_a_job_of_its_own(rank: int, size: int) -> None:
     generations: list[int] = []
     for partition_size, kinds in ((4, 4), (2, 3)):  # lanes and nodes; one node, and replicas

@@ -219,6 +219,46 @@ def test_gradients_are_clipped_by_the_norm_of_all_shards(lab: RankLab) -> None:
         assert (first, second, third) == pytest.approx((norm, norm, 0.5), rel=1e-4)
 
 
+class Named(Stack):
+    """Takes what it computes by name, in a list of a dictionary."""
+
+    def forward(self, *, inputs: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        return super().forward(inputs["x"][0])
+
+
+def test_inputs_by_name_are_computed_in_the_chosen_type(lab: RankLab) -> None:
+    def run(own: Links) -> torch.dtype:
+        with ShardedModel(Named(2), MiCSOptions(param_dtype=torch.bfloat16), own) as mics, mics.micro_step(0):
+            output = mics.model(inputs={"x": [torch.ones(2, WIDTH)]})
+            output.float().sum().backward()
+        return output.dtype
+
+    with lab.linked(Groups.of(SIZE, 2, 2)) as links:
+        assert together([lambda own=own: run(own) for own in links]) == [torch.bfloat16] * SIZE
+
+
+class Bypassing(Stack):
+    """Uses the last layer's weight, and not the layer."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        *first, last = self.layers
+        for layer in first:
+            x = layer(x)
+        return x @ last.weight.T
+
+
+def test_parameters_that_are_used_without_their_layer_are_refused(lab: RankLab) -> None:
+    """They are not in memory then: what is computed of them would be of another layer's."""
+
+    def run(own: Links) -> None:
+        told = pytest.raises(ShardingError, match=r"of layer layers\.2 were used without its forward")
+        with ShardedModel(Bypassing(3), MiCSOptions(), own) as mics, told:
+            step(mics, own.rank)
+
+    with lab.linked(Groups.of(SIZE, 2, 2)) as links:
+        together([lambda own=own: run(own) for own in links])
+
+
 def test_gradients_that_are_cut_are_counted(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> int:
         step(mics, mics.links.rank)
