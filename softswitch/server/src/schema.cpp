@@ -136,7 +136,7 @@ const std::vector<softswitch::PacketFieldInfo>& Schema::packet_layout(
     const std::string& name) const {
   static const std::vector<softswitch::PacketFieldInfo> none;
   for (const auto& layout : packet_layouts_) {
-    if (layout.name == name) {
+    if (layout.name == name && packet_header(name) != nullptr) {
       return layout.fields;
     }
   }

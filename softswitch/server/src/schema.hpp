@@ -53,7 +53,8 @@ class Schema {
   // Says how the program lays its controller headers out.
   void use_packet_layouts(std::vector<softswitch::PacketHeaderInfo> layouts);
 
-  // Returns the fields of that controller header as they lie in a frame; none for an unknown one.
+  // Returns the fields of that controller header as they lie in a frame; none for one that the
+  // P4Info leaves out: the client then sends and gets its bytes as part of the payload.
   const std::vector<softswitch::PacketFieldInfo>& packet_layout(const std::string& name) const;
 
  private:

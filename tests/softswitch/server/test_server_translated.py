@@ -108,6 +108,22 @@ def test_registers_of_a_translated_type(wired: RawClient, ports: FramePorts, nam
     assert refused.value.errors[0][0] == OUT_OF_RANGE
 
 
+def test_headers_that_a_p4info_leaves_out_are_part_of_the_payload(
+    wired: RawClient, ports: FramePorts, translated: Program
+) -> None:
+    config = translated.config()
+    config.p4info.ClearField("controller_packet_metadata")
+    wired.set_pipeline("VERIFY_AND_COMMIT", config)
+    ports.send(3, FRAME)
+    packet = wired.receive().packet
+    assert packet.payload == bytes([0x01, 0xF5]) + FRAME  # 9 bits of port, 3 spare ones, 4 of the reason
+    assert not packet.metadata
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.packet.payload = bytes([0x01, 0x00]) + FRAME
+    wired.send(request)
+    assert ports.receive(2) == FRAME
+
+
 def test_a_p4info_with_other_controller_headers_is_refused(wired: RawClient, translated: Program) -> None:
     config = translated.config()
     config.p4info.controller_packet_metadata[0].metadata[1].bitwidth = 5
