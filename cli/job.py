@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,14 +87,17 @@ def create(
     place = find_place(topology)
     token = None
     if (presence := place.controller()) is not None:
-        with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+        with (
+            OperatorClient.to(presence, timeout=2 * patience()) as controller,
+            _secret_file(token_file) as write_secret,
+        ):
             reply = controller.create(request)
-        job, token = _of_message(reply.job), reply.token
+            job, token = _of_message(reply.job), reply.token
+            if write_secret is not None:
+                write_secret(token)
+                token = None
     else:
         job = _of_record(_create_directly(place, request))
-    if token is not None and token_file is not None:
-        _write_secret(token_file, token)
-        token = None
     if as_json:
         print_json({**job, "token": token} if token else job)
         return
@@ -163,11 +167,14 @@ def token(
     place = find_place(topology)
     if (presence := place.controller()) is None:
         raise JobError("tokens are a controller's; start one with `catchment controller run`")
-    with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+    with (
+        OperatorClient.to(presence, timeout=2 * patience()) as controller,
+        _secret_file(None if revoke else token_file) as write_secret,
+    ):
         given = controller.renew_token(name, revoke=revoke)
-    if given and token_file is not None:
-        _write_secret(token_file, given)
-    else:
+        if write_secret is not None:
+            write_secret(given)
+    if write_secret is None:
         typer.echo(f"token: {given}" if given else f"nobody may join job {name} any more")
 
 
@@ -358,7 +365,33 @@ def _address(description: dict[str, Any], end: str) -> str:
     return ":".join(map(str, description[end])) if end in description else "-"
 
 
-def _write_secret(path: Path, secret: str) -> None:
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+@contextmanager
+def _secret_file(path: Path | None) -> Iterator[Callable[[str], None] | None]:
+    """What writes a secret to a file that this user alone reads; None without a file.
+
+    The file is made before anybody gives the secret, which is given once.
+
+    Raises:
+        JobError: it cannot be made.
+    """
+    if path is None:
+        yield None
+        return
+
+    def write(secret: str) -> None:
         file.write(secret)
+        file.close()
+        beside.replace(path)
+
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        file = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except OSError as error:
+        raise JobError(f"cannot write {path}: {error.strerror}") from None
+    with file:
+        try:
+            yield write
+        finally:
+            beside.unlink(missing_ok=True)

@@ -26,6 +26,7 @@ MOST_SILENT = 128
 FIRST_REQUEST_SECONDS = 10.0
 """A connection without a request ends after this time."""
 _CHUNK = 1 << 16
+_MAX_PORT = 65535
 _LINES_PER_SECOND = 10
 _SCHEME = "unix-abstract:"
 
@@ -88,10 +89,12 @@ class Door:
         Raises:
             ControllerError: it cannot be listened on.
         """
-        host, _, port = address.rpartition(":")
+        host, found, port = address.rpartition(":")
+        if not found or not port.isdecimal() or int(port) > _MAX_PORT:
+            raise ControllerError(f"cannot listen on {address}: give HOST:PORT or unix:PATH, as in 127.0.0.1:9600")
         try:
             server = await asyncio.start_server(self._enter, host.strip("[]"), int(port))
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
         self._servers.append(server)
         return f"{host}:{server.sockets[0].getsockname()[1]}"

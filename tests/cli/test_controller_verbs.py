@@ -104,6 +104,22 @@ def test_a_token_and_certificates_are_renewed(run: Run, controller: RunningContr
     assert "cannot renew" in run("controller", "certificates", folder, "--renew", "nobody", code=1)
 
 
+def test_a_token_is_asked_for_once_its_file_is_there(run: Run, controller: RunningController, tmp_path: Path) -> None:
+    words = ("job", "create", "train", "-w", "w0,w1", "--root", "opt")
+    for path in (tmp_path / "nowhere" / "token", tmp_path, Path()):
+        assert f"cannot write {path}" in run(*words, "--token-file", str(path), code=1)
+    assert run("job", "list", "--json").split() == ["[]"]
+
+    file = tmp_path / "token"
+    run(*words, "--token-file", str(file))
+    given = file.read_text()
+    assert "cannot write" in run("job", "token", "train", "--token-file", str(tmp_path / "nowhere" / "token"), code=1)
+    assert "no job 'other'" in run("job", "token", "other", "--token-file", str(file), code=1)
+    assert file.read_text() == given
+    assert [one.name for one in tmp_path.iterdir() if "token" in one.name] == ["token"]
+    controller.join("train", "w0", given).leave()  # nobody has taken it back
+
+
 def test_certificates_for_a_topology(run: Run, topology: Path, tmp_path: Path) -> None:
     folder = tmp_path / "authority"
     made = run("controller", "certificates", str(folder)).split()

@@ -172,6 +172,16 @@ def test_the_oldest_without_a_request_makes_room(tmp_path: Path, monkeypatch: py
     trying(body)
 
 
+@pytest.mark.parametrize("wrong", ["nonsense", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1"])
+def test_what_is_no_address_is_said(tmp_path: Path, wrong: str) -> None:
+    async def body() -> None:
+        async with opened(tmp_path, LONG) as (front, _):
+            with pytest.raises(ControllerError, match=f"cannot listen on {wrong}: give HOST:PORT"):
+                await front.listen(wrong)
+
+    trying(body)
+
+
 def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
     async def body() -> None:
         async with opened(tmp_path, LONG) as (front, address):
