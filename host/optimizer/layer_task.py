@@ -52,7 +52,7 @@ class LayerTask:
         self.spec = table[index]
         self.state = LayerState(self.spec, weights, rule, updater)
         self._workers, self._scaling = workers, scaling
-        self._exponents = LayerExponents(self.spec, workers, scaling)
+        self._exponents = self.exponents_after(None)
 
     def exponents(self, shift: int = 0) -> tuple[int, ...]:
         """One exponent per tensor for the next push of gradients; `shift` as in LayerExponents."""
@@ -62,10 +62,14 @@ class LayerTask:
         """What the exponents' scaling knows, for JSON."""
         return self._exponents.notes()
 
-    def load(self, state: LoadedState, notes: list[Any] | None) -> None:
-        """Go on from `state`; `notes`: what `notes()` once gave, None: the exponents begin anew."""
+    def exponents_after(self, notes: list[Any] | None) -> LayerExponents:
+        """The exponents to go on with; `notes`: what `notes()` once gave, None: they begin anew."""
+        return LayerExponents(self.spec, self._workers, self._scaling, notes)
+
+    def load(self, state: LoadedState, exponents: LayerExponents) -> None:
+        """Go on from `state`."""
         self.state.load(state)
-        self._exponents = LayerExponents(self.spec, self._workers, self._scaling, notes)
+        self._exponents = exponents
 
     def message(
         self, step: int, phase: Phase, last_pass: bool, accumulate: bool, loss_scale: LossScale, *, trained: int

@@ -32,7 +32,7 @@ from catchment.host.optimizer.layer_task import LayerTask, PendingSum
 from catchment.host.optimizer.loss_scale import LossScale
 from catchment.host.optimizer.options import NodeOptions
 from catchment.host.optimizer.torch_options import torch_groups
-from catchment.host.optimizer.torch_state import LoadedState, StateDict, layer_notes, state_dict_of
+from catchment.host.optimizer.torch_state import OWN, LoadedState, StateDict, layer_notes, state_dict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,15 @@ class OptimizerNode:
             TrainingError: the state does not fit the table or the optimizer; the node is as it was.
         """
         loaded = LoadedState(self._table, self._rules.kind, state)
-        for task in self._tasks:
-            task.load(loaded, loaded.layer_notes(task.spec))
+        try:
+            exponents = [task.exponents_after(loaded.layer_notes(task.spec)) for task in self._tasks]
+            loss_scale = LossScale(self._options.loss_scale, loaded.notes.get("loss_scale"))
+        except (ValueError, TypeError, LookupError) as error:
+            raise TrainingError(f"the entry {OWN!r} of the state is damaged: {error}; leave it out") from error
+        for task, own in zip(self._tasks, exponents, strict=True):
+            task.load(loaded, own)
         self._trained = loaded.trained
-        self._loss_scale = LossScale(self._options.loss_scale, loaded.notes.get("loss_scale"))
+        self._loss_scale = loss_scale
 
     def _copy(self, layer: LayerSpec, section: str, tensor: TensorSpec) -> torch.Tensor:
         return self._tasks[layer.index].state.section(section)[tensor.span].view(tensor.shape).clone()

@@ -113,6 +113,18 @@ def by_name(optimizer: Mapping[str, Any], names: Sequence[str] | None = None) ->
     }
 
 
+def _own_entry(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a state has that torch does not know."""
+    try:
+        own = json.loads(state.get(OWN, "{}"))
+        trained = own.get("trained", 0)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise TrainingError(f"the entry {OWN!r} of the state is damaged: {error}; leave it out") from error
+    if not isinstance(trained, int) or trained < 0:
+        raise TrainingError(f"the entry {OWN!r} of the state is damaged: {trained!r} training passes; leave it out")
+    return dict(own)
+
+
 class LoadedState:
     """A state dict, checked against a table: each tensor's weights, moments and count."""
 
@@ -120,14 +132,15 @@ class LoadedState:
         """`state`: as `state_dict_of` or torch's get_state_dict gives it; without "optimizer", moments are 0.
 
         Raises:
-            TrainingError: a weight is missing, a shape differs, or the state is of another kind of optimizer.
+            TrainingError: a weight is missing, a shape differs, a count is none, the state is of another kind of
+                optimizer, or our entry is damaged.
         """
         self._kind = kind
         self._model: Mapping[str, Any] = state.get("model", state)
         optimizer = by_name(state["optimizer"]) if "optimizer" in state else {"state": {}}
         self._held: Mapping[str, Any] = optimizer["state"]
-        own = json.loads(state[OWN]) if OWN in state else {}
-        self.trained = int(own.get("trained", 0))
+        own = _own_entry(state)
+        self.trained: int = own.get("trained", 0)
         """Training passes so far; without an entry of our own the largest count of a tensor."""
         self.notes: Mapping[str, Any] = own
         for layer in table:
@@ -163,7 +176,12 @@ class LoadedState:
         found = self._model.get(tensor.name)
         if found is None:
             raise TrainingError(f"the state dict has no weights of {tensor.name}: it is of another model")
+        if not isinstance(found, torch.Tensor):
+            raise TrainingError(f"the weights of {tensor.name} are {type(found).__name__}, no tensor")
         held = self._held.get(tensor.name, {})
+        count = float(held.get("step", 0))
+        if not (count >= 0 and count.is_integer()):
+            raise TrainingError(f"{tensor.name} was updated {count:g} times, the state says: it is damaged")
         foreign = set(held) - {"step", *MOMENTS[self._kind].values()}
         if foreign:
             raise TrainingError(f"the state of {tensor.name} has {sorted(foreign)}: no {self._kind} of ours has that")

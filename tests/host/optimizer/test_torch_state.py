@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -241,6 +242,45 @@ def test_states_that_do_not_fit(spoil: Callable[[dict[str, Any]], dict[str, Any]
     state = train_in_memory([True], node_options())[0].state_dict()
     with pytest.raises(TrainingError, match=message):
         train_in_memory([True], node_options(), spoil(state))
+
+
+def _noted(state: dict[str, Any], notes: Any) -> dict[str, Any]:
+    """A state whose last layer has other notes."""
+    own = json.loads(state["catchment"])
+    own["layers"][-1]["notes"] = notes
+    return {**state, "catchment": json.dumps(own)}
+
+
+def _counted(state: dict[str, Any], step: float) -> dict[str, Any]:
+    held = state["optimizer"]["state"]
+    held = {**held, "head.weight": {**held["head.weight"], "step": torch.tensor(step)}}
+    return {**state, "optimizer": {**state["optimizer"], "state": held}}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda s: {**s, "catchment": "{"}, "entry 'catchment' of the state is damaged"),
+        (lambda s: {**s, "catchment": "[]"}, "entry 'catchment' of the state is damaged"),
+        (lambda s: {**s, "catchment": '{"trained": -1}'}, "-1 training passes"),
+        (lambda s: _noted(s, []), "entry 'catchment' of the state is damaged"),
+        (lambda s: _noted(s, [["x"]]), "entry 'catchment' of the state is damaged"),
+        (lambda s: _noted(s, [[1]]), "entry 'catchment' of the state is damaged"),
+        (lambda s: _counted(s, float("nan")), "head.weight was updated nan times"),
+        (lambda s: _counted(s, -3.0), "head.weight was updated -3 times"),
+        (lambda s: {"model": {**s["model"], "head.weight": [1.0]}}, "head.weight are list, no tensor"),
+    ],
+)
+def test_a_damaged_state_leaves_the_node_as_it_was(
+    spoil: Callable[[dict[str, Any]], dict[str, Any]], message: str
+) -> None:
+    node = train_in_memory([True] * 2, node_options())[0]
+    before = node.state_dict()
+    with pytest.raises(TrainingError, match=message):
+        node.load_state_dict(spoil(train_in_memory([True], node_options())[0].state_dict()))
+    after = node.state_dict()
+    assert after["catchment"] == before["catchment"]
+    assert all(torch.equal(after["model"][name], value) for name, value in before["model"].items())
 
 
 def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
