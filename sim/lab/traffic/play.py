@@ -142,6 +142,8 @@ def main(
     started = time.monotonic()
     try:
         pace = Pace(rate, loss, parse_skew(skew), seconds, seed)
+        if not patience > 0:
+            raise PaceError(f"a patience of {patience:g} seconds is not a positive time")
         stream_of(description)
         own = ip or description["local"][0]
         local = role == "attacker" and kind is AttackKind.LOCAL

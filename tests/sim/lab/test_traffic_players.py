@@ -393,6 +393,15 @@ def test_impossible_options_say_so(make: Callable[[], object], says: str) -> Non
     assert isinstance(caught.value, PaceError) or "stream" in says
 
 
+@pytest.mark.parametrize("patience", [float("nan"), 0.0, -1.0])
+def test_an_impossible_patience_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], patience: float) -> None:
+    """Before a frame is sent: with one that is no number nothing would ever be too late."""
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps({"wid": 0, "gradients": {"gen": 1}, "local": ["127.0.0.1", 1]}))
+    assert module.main("worker", job, patience=patience) == 1
+    assert f"a patience of {patience:g} seconds" in json.loads(capsys.readouterr().out)["error"]
+
+
 def test_values_tell_workers_numbers_and_lanes_apart() -> None:
     seen = {value(wid, seq, lane) for wid in range(8) for seq in range(100) for lane in range(64)}
     assert len(seen) == 8 * 100 * 64
