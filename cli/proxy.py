@@ -134,7 +134,7 @@ def plan(  # noqa: PLR0917
     layers: Annotated[str, typer.Option(help="Bytes of gradients of each layer, in forward order, by commas.")] = "",
     forward: Annotated[float, typer.Option(help="Seconds of a forward pass.", min=0.0)] = 0.0,
     backward: Annotated[float, typer.Option(help="Seconds of a backward pass.", min=0.0)] = 0.0,
-    among_workers: Annotated[float, typer.Option(help="Bytes per second among the workers; 0: no dual plan.")] = 0.0,
+    among_workers: Annotated[float, typer.Option(help="Bytes per second among the workers; --layers needs it.")] = 0.0,
     among_proxies: Annotated[float, typer.Option(help="Bytes per second among the proxies.")] = float("inf"),
     within: Annotated[float, typer.Option(help="Links that differ by this share count as equal.")] = 0.05,
     as_json: JsonOption = False,

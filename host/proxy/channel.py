@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+from pathlib import Path
 from typing import Any
 
 from catchment.host.proxy.errors import ProxyError
@@ -209,13 +210,30 @@ def listen(address: str) -> socket.socket:
     """
     try:
         if "/" in address:
-            server = socket.socket(socket.AF_UNIX)
-            server.bind(address)
-            server.listen(128)
-            return server
+            return _listen_at(address)
         return socket.create_server(_host(address), backlog=128)
     except OSError as error:
         raise ProxyError(f"a proxy cannot listen at {address}: {error.strerror}") from error
+
+
+def _listen_at(path: str) -> socket.socket:
+    """A Unix socket that takes connections; one that a process has left there, and nobody listens at, gives way."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as visitor:
+        try:
+            visitor.connect(path)  # a server that lives is of another type, and hears nothing of it
+        except ConnectionRefusedError:
+            if Path(path).is_socket():
+                Path(path).unlink()
+        except OSError:
+            pass  # nothing is there, or binding says what is wrong
+    server = socket.socket(socket.AF_UNIX)
+    try:
+        server.bind(path)
+        server.listen(128)
+    except OSError:
+        server.close()
+        raise
+    return server
 
 
 def accept(server: socket.socket, timeout: float) -> Channel:

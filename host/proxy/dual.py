@@ -42,7 +42,7 @@ class DualCosts:
     to_proxy: float = math.inf
 
     def __post_init__(self) -> None:
-        if self.workers < 2 or not (self.forward >= 0 and self.backward >= 0):
+        if self.workers < 2 or not (0 <= self.forward < math.inf and 0 <= self.backward < math.inf):
             raise ProxyError(f"{self}: two workers or more, and seconds from 0 on")
         if not (self.among_workers > 0 and self.among_proxies > 0 and self.to_proxy > 0):
             raise ProxyError(f"{self}: rates are positive")
@@ -87,10 +87,10 @@ def dual_plan(sizes: Sequence[int], costs: DualCosts) -> DualPlan:
     """The best cut between whole layers, of which `sizes` are the bytes in forward order.
 
     Raises:
-        ProxyError: there is no layer.
+        ProxyError: there is no layer, or one of less than no bytes.
     """
-    if not sizes:
-        raise ProxyError("a plan for a model without layers")
+    if not sizes or min(sizes) < 0:
+        raise ProxyError(f"a plan for layers of {list(sizes)} bytes: give one at least, none below 0")
     total = sum(sizes)
     produced = [0, *accumulate(reversed(sizes))]  # by the number of layers at the end that go to the proxies
     return min(

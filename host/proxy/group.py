@@ -11,6 +11,8 @@ from typing import Any, Self
 from catchment.host.proxy.errors import ProxyError
 
 WAYS = ("ring", "switch")
+_LONGEST = 10**8
+"""Seconds: no system waits for much longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,16 @@ class ProxyGroup:
     snapshot_every: int = 0
 
     def __post_init__(self) -> None:
+        if not all(isinstance(address, str) for address in self.addresses):
+            raise ProxyError(f"proxies at {list(self.addresses)}: addresses are HOST:PORT, or a path with a / in it")
+        if any(type(number) is not int for number in (self.clients, self.groups, self.snapshot_every)):
+            numbers = f"{self.clients} clients, {self.groups} groups, snapshots every {self.snapshot_every} steps"
+            raise ProxyError(f"{numbers}: give whole numbers")
         if not self.addresses or len(set(self.addresses)) != len(self.addresses):
             raise ProxyError(f"proxies at {list(self.addresses)}: one at least, each with an address of its own")
-        if self.clients < 1 or self.groups < 1 or not self.timeout > 0:
-            raise ProxyError(f"{self.clients} clients, {self.groups} groups, {self.timeout} s: positive numbers")
+        if self.clients < 1 or self.groups < 1 or not 0 < self.timeout <= _LONGEST:
+            numbers = f"{self.clients} clients, {self.groups} groups, {self.timeout} s"
+            raise ProxyError(f"{numbers}: positive numbers, at most {_LONGEST} s")
         if len(self.secret) < 16:
             raise ProxyError(f"a secret of {len(self.secret)} bytes: at least 16")
         if self.sync not in WAYS:

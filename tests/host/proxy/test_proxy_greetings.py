@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,22 @@ def test_neither_end_waits_for_one_that_says_nothing() -> None:
         reached = threads.submit(connect, group.addresses[0], "a proxy", SECRET, {}, 0.2, lambda: None)
         with pytest.raises(ProxyError, match=r"a proxy at .* says nothing"):
             reached.result(LIMIT)
+
+
+def test_a_socket_that_a_killed_proxy_has_left_gives_way(tmp_path: Path) -> None:
+    path = tmp_path / "proxy.sock"
+    listen(str(path)).close()  # as a process that is killed leaves it
+    with listen(str(path)) as server:
+        with pytest.raises(ProxyError, match="Address already in use"):
+            listen(str(path))
+        server.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            server.accept()  # who tried to listen has not connected
+    other = tmp_path / "letter"
+    other.write_text("not a socket", "utf-8")
+    with pytest.raises(ProxyError, match="Address already in use"):
+        listen(str(other))
+    assert other.read_text("utf-8") == "not a socket"
 
 
 @pytest.mark.sampled(4)

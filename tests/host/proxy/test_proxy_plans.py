@@ -12,6 +12,7 @@ from catchment.host.proxy import (
     DualCosts,
     LinkCurve,
     ProxyError,
+    ProxyGroup,
     better,
     dual_plan,
     partition,
@@ -133,8 +134,13 @@ def test_bad_numbers_are_named() -> None:
         (lambda: LinkCurve(((5, 1.0),)), "two sizes or more"),
         (lambda: LinkCurve(((5, 1.0), (6, math.nan))), "positive numbers"),
         (lambda: partition(0, 5), "both from 1 on"),
-        (lambda: dual_plan([], _costs(random.Random(0))), "without layers"),
+        (lambda: dual_plan([], _costs(random.Random(0))), r"layers of \[\] bytes"),
+        (lambda: dual_plan([-5, 10], _costs(random.Random(0))), r"layers of \[-5, 10\] bytes"),
         (lambda: DualCosts(0, 0, 1, 1, 1), "two workers or more"),
+        (lambda: DualCosts(math.inf, 0, 2, 1, 1), "seconds from 0 on"),
+        (lambda: ProxyGroup((1,), 1, bytes(16)), r"addresses are HOST:PORT"),  # type: ignore[arg-type]  of a file
+        (lambda: ProxyGroup(("a:1",), 1, bytes(16), timeout=1e30), "at most 100000000 s"),
+        (lambda: ProxyGroup(("a:1",), 1.5, bytes(16)), r"1\.5 clients.*give whole numbers"),  # type: ignore[arg-type]
         (lambda: DualCosts(0, 0, 2, 0, 1), "rates are positive"),
     ):
         with pytest.raises(ProxyError, match=says):
