@@ -395,7 +395,7 @@ def test_impossible_options_say_so(make: Callable[[], object], says: str) -> Non
 
 @pytest.mark.parametrize("patience", [float("nan"), 0.0, -1.0])
 def test_an_impossible_patience_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], patience: float) -> None:
-    """Before a frame is sent: with one that is no number nothing would ever be too late."""
+    """Refuse it before a frame is sent: beside what is no number nothing would ever be too late."""
     job = tmp_path / "job.json"
     job.write_text(json.dumps({"wid": 0, "gradients": {"gen": 1}, "local": ["127.0.0.1", 1]}))
     assert module.main("worker", job, patience=patience) == 1
