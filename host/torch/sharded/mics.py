@@ -43,6 +43,7 @@ class MiCS(ShardedModel):
         model: the same, with the same weights, on all ranks.
         options: how it is sharded.
         layers: names of the modules that are layers, in the order forward runs them.
+        kept: layers whose parameters forward also uses outside of them (`h @ self.wte.weight.T`).
         node_size: ranks of each node; found by their hosts' names unless given.
 
     Raises:
@@ -55,6 +56,7 @@ class MiCS(ShardedModel):
         options: MiCSOptions | None = None,
         *,
         layers: Sequence[str] | None = None,
+        kept: Sequence[str] = (),
         node_size: int | None = None,
     ) -> None:
         options = options or MiCSOptions()
@@ -68,7 +70,8 @@ class MiCS(ShardedModel):
         groups = Groups.of(world, options.partition_size, size)
         self._groups: list[dist.ProcessGroup] = []
         opener = partial(_open, self._groups)
-        super().__init__(model, options, Links.open(groups, rank, opener, hierarchical=options.hierarchical), layers)
+        links = Links.open(groups, rank, opener, hierarchical=options.hierarchical)
+        super().__init__(model, options, links, layers, kept)
 
     def close(self) -> None:
         """Remove the hooks, and end the groups: their jobs are free for others."""

@@ -28,6 +28,7 @@ class Residence:
     ) -> None:
         """`own`: layers with memory of their own."""
         self._places = Places([layout.padded for layout in layouts], own, prefetch + 2)
+        self._own = own
         self._arena = Arena(self._places.pieces, dtype)
         self._layouts = layouts
         self._gather = gather
@@ -45,6 +46,13 @@ class Residence:
     def memory(self, layer: int) -> torch.Tensor:
         """The flat buffer of a layer."""
         return self._arena[self._places.of[layer]][: self._layouts[layer].padded]
+
+    def usable(self, layer: int) -> bool:
+        """Whether what is in its memory is the layer: while it computes, or once gathered into memory of its own."""
+        if layer in self._busy:
+            return True
+        place = self._places.of[layer]
+        return self._own[layer] and self._owner[place] == layer and self._flights[place] is None
 
     def forget(self) -> None:
         """The shards have changed: what is in memory is no layer any more."""

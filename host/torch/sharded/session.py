@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 import torch
@@ -22,6 +22,7 @@ from catchment.host.torch.sharded.residence import Residence
 from catchment.host.torch.sharded.scatter import Scatterer
 from catchment.host.torch.sharded.shards import Shards
 from catchment.host.torch.sharded.sums import FloatSums, IntSums, Sums
+from catchment.host.torch.sharded.watch import Watch
 
 
 class ShardedModel:
@@ -34,16 +35,22 @@ class ShardedModel:
         options: of the model; `partition_size` is that of `links`.
         links: of this rank.
         layers: names of the modules that are layers, in the order forward runs them.
+        kept: layers whose parameters forward also uses outside of them (`h @ self.wte.weight.T`): as of `layers_of`.
 
     Raises:
         ShardingError: the ranks' weights differ, or parameters cannot be sharded.
     """
 
     def __init__(
-        self, model: nn.Module, options: MiCSOptions, links: Links, layers: Sequence[str] | None = None
+        self,
+        model: nn.Module,
+        options: MiCSOptions,
+        links: Links,
+        layers: Sequence[str] | None = None,
+        kept: Sequence[str] = (),
     ) -> None:
         self.model, self.options, self.links = model, options, links
-        found = layers_of(model, layers)
+        found = layers_of(model, layers, kept)
         self._names = [layer.spec.name for layer in found]
         self._layers = found
         self._parameters = [_trained(layer) for layer in found]
@@ -54,9 +61,9 @@ class ShardedModel:
         self._scatterer = Scatterer(links, options.scaling)
         self._residence = Residence(layouts, own, self.shards.dtype, options.prefetch, self._gather)
         self._sums = self._make_sums()
-        kept = [layer.kept for layer in found]
+        alone = [layer.kept for layer in found]
         self._gradients = Gradients(
-            layouts, self._names, kept, self.shards.dtype, self._sums, links, self._scatterer, two_hop=options.two_hop
+            layouts, self._names, alone, self.shards.dtype, self._sums, links, self._scatterer, two_hop=options.two_hop
         )
         self._plans = {training: Plan("training" if training else "forward", self._names) for training in (True, False)}
         self._plan = self._plans[False]
@@ -64,6 +71,9 @@ class ShardedModel:
         self._training = False
         self._in_backward = False
         self._ran: set[int] = set()
+        of = {id(parameter): index for index, own in enumerate(self._parameters) for parameter in own}
+        self._watch = Watch(of, self._names, self._residence.usable)
+        self._evaluating = ExitStack()
         self._point_parameters()
         self._handles: list[RemovableHandle] = []
         self._install()
@@ -140,7 +150,8 @@ class ShardedModel:
         self._gradients.begin(first=number == 0, last=number == steps - 1)
         self._residence.ahead(self._plan)
         try:
-            yield
+            with self._watch:
+                yield
             if self._in_backward or not self._gradients.finished:
                 raise ShardingError(f"micro-step {number} ended without a forward and a backward of the model")
             if number == steps - 1:  # until then sums go on beside the gathers of the next micro-step
@@ -204,6 +215,7 @@ class ShardedModel:
     def _install(self) -> None:
         self._handles.append(self.model.register_forward_pre_hook(self._before_model, with_kwargs=True))
         self._handles.append(self.model.register_forward_hook(self._after_model))
+        self._handles.append(self.model.register_forward_hook(self._after_evaluation, always_call=True))
         for index, layer in enumerate(self._layers):
             self._handles.append(layer.module.register_forward_pre_hook(self._before_layer(index)))
             self._handles.append(layer.module.register_forward_hook(self._after_layer(index)))
@@ -218,6 +230,7 @@ class ShardedModel:
             self._refresh()
             self._plan = self._plans[False]
             self._plan.begin()
+            self._evaluating.enter_context(self._watch)
         dtype = self.options.param_dtype
         return _cast(args, dtype), _cast(named, dtype)
 
@@ -225,6 +238,9 @@ class ShardedModel:
         if not self._training:
             self._residence.release_all()
             self._plan.end()
+
+    def _after_evaluation(self, _model: nn.Module, _args: object, _output: object) -> None:
+        self._evaluating.close()
 
     def _before_layer(self, index: int) -> Any:
         def before(_module: nn.Module, _args: object) -> None:

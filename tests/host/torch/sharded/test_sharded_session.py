@@ -247,16 +247,69 @@ class Bypassing(Stack):
         return x @ last.weight.T
 
 
-def test_parameters_that_are_used_without_their_layer_are_refused(lab: RankLab) -> None:
-    """They are not in memory then: what is computed of them would be of another layer's."""
+class Reusing(Stack):
+    """Uses the first layer's weight once more when the layer is over."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = self.layers[0]
+        assert isinstance(first, nn.Linear) and first.weight.shape == (WIDTH, WIDTH)  # which is no use
+        return super().forward(x) @ first.weight.T
+
+
+@pytest.mark.parametrize(("model", "layer"), [(Bypassing, 2), (Reusing, 0)])
+def test_parameters_that_are_used_outside_of_their_layer_are_refused(
+    lab: RankLab, model: type[Stack], layer: int
+) -> None:
+    """They may be another layer's memory then: what is computed of them would be wrong without a word."""
 
     def run(own: Links) -> None:
-        told = pytest.raises(ShardingError, match=r"of layer layers\.2 were used without its forward")
-        with ShardedModel(Bypassing(3), MiCSOptions(), own) as mics, told:
-            step(mics, own.rank)
+        told = rf"of layer layers\.{layer} are used while it does not compute.*kept="
+        with ShardedModel(model(3), MiCSOptions(), own) as mics:
+            with pytest.raises(ShardingError, match=told):
+                step(mics, own.rank)
+            with torch.no_grad(), pytest.raises(ShardingError, match=told):
+                mics.model(torch.ones(1, WIDTH))
+            torch.cat([parameter.flatten() for parameter in mics.model.parameters()])  # nobody looks any more
 
     with lab.linked(Groups.of(SIZE, 2, 2)) as links:
         together([lambda own=own: run(own) for own in links])
+
+
+def test_a_loss_of_parameters_is_refused(lab: RankLab) -> None:
+    def body(mics: ShardedModel) -> None:
+        stack = mics.model
+        assert isinstance(stack, Stack)
+        with mics.micro_step(0):
+            output = stack(torch.ones(1, WIDTH))
+            with pytest.raises(ShardingError, match=r"of layer layers\.0 are used"):
+                torch.cat([output, *stack.layers[0].parameters()])
+            output.sum().backward()
+
+    on_all(lab, Groups.of(SIZE, 2, 2), MiCSOptions(), body)
+
+
+@pytest.mark.parametrize("persist_below", [0, 2 * WIDTH * WIDTH])
+def test_kept_layers_may_be_used_outside_of_them(lab: RankLab, persist_below: int) -> None:
+    """And so may small ones, which have memory of their own; both train as they do unsharded."""
+    inputs, rate = torch.linspace(-1, 1, WIDTH).expand(1, WIDTH), 0.5
+    kept = [] if persist_below else ["layers.0"]
+
+    def run(own: Links) -> torch.Tensor:
+        options = MiCSOptions(persist_below=persist_below)
+        with ShardedModel(Reusing(LAYERS), options, own, kept=kept) as mics:
+            optimizer = torch.optim.SGD(mics.parameters(), lr=rate)
+            step(mics, own.rank)
+            optimizer.step()
+            with torch.no_grad():
+                output: torch.Tensor = mics.model(inputs)
+            return output
+
+    right = Reusing(LAYERS)
+    sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
+    torch.optim.SGD(right.parameters(), lr=rate).step()
+    with lab.linked(Groups.of(SIZE, 4, 2)) as links:
+        for output in together([lambda own=own: run(own) for own in links]):
+            torch.testing.assert_close(output, right(inputs).detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_that_are_cut_are_counted(lab: RankLab) -> None:
