@@ -28,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -41,6 +42,8 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobPlan
 from catchment.ending_signals import call_when_ended
 from catchment.sim.lab.shm_lab import ShmLab
+
+_log = logging.getLogger(__name__)
 
 _LONGEST_LINE = 65536
 _LEAST_SLOTS = 4
@@ -85,8 +88,10 @@ class RankService:
         end = self._lab.switch.end_descriptor()
         loop.add_reader(end, self._switch_ended, end)
         print(ready, flush=True)
-        async with server:
+        try:
             await self._empty.wait()
+        finally:
+            server.close()  # and no more: since Python 3.12 `async with` waits until every connection has ended
         nobody.cancel()
         if loop.remove_reader(end):
             os.close(end)
@@ -118,6 +123,9 @@ class RankService:
                     self._serve(rank, said, writer)
             except _RefusedError as why:
                 _send(writer, {"refused": str(why)})
+            except Exception:  # the others must hear that this rank has gone, whatever it sent
+                _log.exception("rank %s cannot be served", rank)
+                _send(writer, {"refused": "the service failed; see its log"})
         if rank is not None:
             self._gone(rank, lost=not said_goodbye)
         writer.close()
@@ -126,8 +134,11 @@ class RankService:
         if said.get("attached"):
             self._attach(rank)
         if "tell" in said:
+            hosts = said.get("hosts", [])
+            if not isinstance(hosts, list):
+                raise _RefusedError(f"hosts {hosts!r}: give a list")
             for other in [one for number, one in self._ranks.items() if number != rank]:
-                _send(other, {"told": str(said["tell"]), "hosts": list(map(str, said.get("hosts", ())))})
+                _send(other, {"told": str(said["tell"]), "hosts": list(map(str, hosts))})
         if "left" in said:
             self._leave(rank, str(said["left"]))
         if "make" in said:
@@ -203,7 +214,7 @@ async def _line(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     try:
         line = await reader.readline()
         message = json.loads(line) if line else None
-    except ValueError:  # too long, or no JSON
+    except (ValueError, RecursionError):  # too long, no JSON, or JSON that is too deep
         raise _RefusedError("a line that is no message") from None
     if message is not None and not isinstance(message, dict):
         raise _RefusedError("a message that is no object")

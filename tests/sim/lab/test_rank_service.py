@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from catchment.checkout import ROOT
+from catchment.sim.lab.rank_service import RankService
 
 PATIENCE = 120.0
 SIZE = 3
@@ -133,8 +137,82 @@ def test_what_a_process_tells_the_others_hear(processes: list[Process]) -> None:
     assert processes[2].make("pair", [1, 2])["members"]  # the next that it hears
 
 
-def test_a_line_without_end_or_sense_ends_the_connection_alone(processes: list[Process]) -> None:
-    processes[1].say(b"x" * 100_000)
+@pytest.mark.parametrize(
+    "nonsense",
+    [b"x" * 100_000, b"[" * 60_000, {"tell": "w3 is lost", "hosts": 3}, {"tell": "", "hosts": None}],
+    ids=["long", "deep", "no hosts", "null"],
+)
+def test_a_line_without_end_or_sense_ends_the_connection_alone(processes: list[Process], nonsense: object) -> None:
+    processes[1].say(nonsense)
     assert "refused" in (processes[1].hear() or {})
     assert processes[0].hear() == {"lost": 1}
     assert "members" in processes[0].make("rest", [0, 2])
+
+
+def test_what_nobody_has_foreseen_is_told_to_the_others_as_a_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(RankService, "_leave", fail)
+    socket_file = tmp_path / "socket"
+
+    async def ranks() -> None:
+        service = asyncio.create_task(served(socket_file))
+        while not socket_file.exists():
+            await asyncio.sleep(0.01)
+        (_, failing), (heard, watching) = [await seated(socket_file, rank) for rank in (0, 1)]
+        failing.write(b'{"left": "x"}\n')
+        assert json.loads(await heard.readline()) == {"lost": 0}
+        watching.write(b'{"goodbye": true}\n')
+        watching.close()
+        monkeypatch.undo()
+        await service
+
+    asyncio.run(asyncio.wait_for(ranks(), PATIENCE))
+
+
+def test_the_end_waits_for_no_connection_that_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def for_ever(_: asyncio.Server) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio.Server, "wait_closed", for_ever)  # as since Python 3.12, while one stands
+    socket_file = tmp_path / "socket"
+
+    async def ranks() -> None:
+        service = asyncio.create_task(served(socket_file))
+        while not socket_file.exists():
+            await asyncio.sleep(0.01)
+        _, silent = await asyncio.open_unix_connection(socket_file)
+        _, last = await seated(socket_file, 0)
+        last.write(b'{"goodbye": true}\n')
+        last.close()
+        await asyncio.wait_for(service, 10.0)
+        silent.close()
+
+    asyncio.run(ranks())
+
+
+class NoLab:
+    """A lab of two ranks whose switch is this process."""
+
+    def __init__(self) -> None:
+        self.switch = self
+
+    def path(self, host: str) -> Path:
+        return Path("/nowhere") / host
+
+    def end_descriptor(self) -> int:
+        return os.pidfd_open(os.getpid())
+
+
+async def served(path: Path) -> None:
+    await RankService(NoLab(), ("w0", "w1"), slots=4, path=path, patience=PATIENCE).serve("")  # type: ignore[arg-type]
+
+
+async def seated(path: Path, rank: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(json.dumps({"rank": rank}).encode() + b"\n")
+    assert "port" in json.loads(await reader.readline())
+    return reader, writer
