@@ -62,7 +62,7 @@ typedef struct catchment_shm_info {
 CATCHMENT_SHM_PUBLIC int catchment_shm_abi(void);
 
 /* Attaches to the port whose socket is at `path`, waiting up to `timeout_ms` for the switch to be
- * there and the port to be free (0: one try, negative: forever).  Free it with
+ * there and the port to be free (0: one try, of 5 s at most; negative: forever).  Free it with
  * catchment_shm_detach(). NULL: `*status` says which error (TIMEOUT: waiting longer may help, all
  * others are final) and `error` says it in words, in up to `error_bytes` with the final zero.  Both
  * may be NULL. */

@@ -42,7 +42,8 @@ Connector::Connector(std::string path, Enter enter)
       own_epoll_(epoll_.get()),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
       own_timer_(timer_.get()),
-      enter_(std::move(enter)) {
+      enter_(std::move(enter)),
+      why_(path_ + ": who listens there has not answered; is the switch stopped?") {
   if (!epoll_.valid() || !timer_.valid()) {
     throw ShmError("cannot make a descriptor to wait on", errno);
   }

@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 constexpr unsigned kLooksPerCheck = 4096;
 /// One that runs the switch's program itself notices after this.
 constexpr Nanos kCheckEvery = 5 * kMillisecond;
+/// One try lasts until the switch has answered. One that is stopped never does.
+constexpr milliseconds kAnswer(5000);
 constexpr int kAllEvents = CATCHMENT_SHM_FRAMES | CATCHMENT_SHM_ROOM;
 static_assert(CATCHMENT_SHM_FRAMES == int{kForFrames} && CATCHMENT_SHM_ROOM == int{kForRoom});
 
@@ -29,17 +31,14 @@ Peer::Peer(const std::string& path, Enter enter)
 
 Peer::Peer(const std::string& path, int timeout_ms, Enter enter) : Peer(path, std::move(enter)) {
   const bool forever = timeout_ms < 0;
-  const auto until = Clock::now() + milliseconds(std::max(timeout_ms, 0));
+  const bool once = timeout_ms == 0;
+  const auto until = Clock::now() + (once ? kAnswer : milliseconds(std::max(timeout_ms, 0)));
   while (!attached()) {
     const bool answered = !connector_.asking();
-    if (connector_.hopeless() || (answered && timeout_ms == 0) ||
-        (!forever && timeout_ms != 0 && Clock::now() >= until)) {
+    if (connector_.hopeless() || (answered && once) || (!forever && Clock::now() >= until)) {
       throw ShmError(connector_.hopeless() ? connector_.status() : CATCHMENT_SHM_TIMEOUT, error_);
     }
-    // One try means until the switch has answered.
-    connector_.sleep(
-        forever ? Clock::time_point::max()
-                : std::max(until, timeout_ms == 0 ? Clock::now() + milliseconds(1000) : until));
+    connector_.sleep(forever ? Clock::time_point::max() : until);
   }
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_end import Layout, memory, welcome
 
+from catchment.checkout import ROOT
 from catchment.softswitch.process import DEFAULT_EXECUTABLE, SwitchProcessError
 from catchment.softswitch.shm import DetachedError, Port, ShmError
 
@@ -155,6 +156,18 @@ def test_attaching_to_nothing_says_so(folder: Path) -> None:
         other.bind(str(folder / "other"))
         with pytest.raises(ShmError, match="Connection refused"):
             Port.attach(folder / "other", timeout=0.1)
+
+
+@pytest.mark.parametrize("timeout", [0, 0.3])
+def test_a_switch_that_never_answers_is_told_of(folder: Path, timeout: float) -> None:
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.bind(str(folder / "stopped"))
+        stopped.listen(8)
+        code = f"from catchment.softswitch.shm import Port; Port.attach({str(folder / 'stopped')!r}, timeout={timeout})"
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert "stopped: who listens there has not answered; is the switch stopped?" in run.stderr
 
 
 def handed(folder: Path, message: bytes, descriptors: list[int]) -> str:
