@@ -52,6 +52,10 @@ class Agreement:
                 said = {"made": make()}
             except CollectiveError as error:
                 said = {"failed": error.message, "hint": error.hint, "kind": error.kind}
+            except Exception as error:
+                # The others wait for an answer.
+                self.store.set(key, json.dumps({"failed": f"rank 0 failed: {error!r}", "hint": "", "kind": "system"}))
+                raise
             self.store.set(key, json.dumps(said))
         said = json.loads(_said(self.store, key, 0, max(self._timeout, _MAKING)))
         if "failed" in said:

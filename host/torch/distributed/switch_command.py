@@ -27,15 +27,26 @@ def find(given: str | None) -> list[str]:
     """The words of the command: `given`, or the script beside this Python, or the one on the PATH.
 
     Raises:
-        CollectiveError: kind ``system``: there is none.
+        CollectiveError: kind ``argument``: `given` is no command line. Kind ``system``: there is none.
     """
-    words = shlex.split(given) if given else [str(Path(sys.executable).parent / COMMAND)]
+    try:
+        words = shlex.split(given) if given else [str(Path(sys.executable).parent / COMMAND)]
+    except ValueError as error:
+        raise _no_command(given, str(error)) from None
+    if not words:
+        raise _no_command(given, "it has no words")
     found = shutil.which(words[0]) or (None if given else shutil.which(COMMAND))
     if found is None:
         where = f"{LOCAL_SWITCH}={given} is no command" if given else f"neither beside {sys.executable} nor on the PATH"
         hint = f"install catchment (`make setup`, or `pip install -e .`), or set {LOCAL_SWITCH} to a command"
         raise CollectiveError(f"there is no `{COMMAND}`, {where}", kind="system", hint=hint)
     return [found, *words[1:]]
+
+
+def _no_command(given: str | None, why: str) -> CollectiveError:
+    return CollectiveError(
+        f"{LOCAL_SWITCH}={given} is no command: {why}", kind="argument", hint="give a program and its arguments"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from copy import copy
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed import switch_command
+from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.settings import Settings
 
 
@@ -43,6 +47,13 @@ def test_a_given_command_that_is_none_does_not_fall_back_to_the_installed_one() 
     given = Settings.of_environment({"CATCHMENT_LOCAL_SWITCH": "/nowhere/switch --slots 4"}).local_switch
     with pytest.raises(CollectiveError, match="CATCHMENT_LOCAL_SWITCH=/nowhere/switch --slots 4"):
         switch_command.start(2, given)
+
+
+@pytest.mark.parametrize(("given", "why"), [("'switch", "No closing quotation"), (" ", "no words")])
+def test_a_given_command_that_cannot_be_read_is_refused(given: str, why: str) -> None:
+    with pytest.raises(CollectiveError, match=f"CATCHMENT_LOCAL_SWITCH={given} is no command.*{why}") as raised:
+        switch_command.find(given)
+    assert raised.value.kind == "argument"
 
 
 def test_a_given_command_keeps_its_arguments_and_is_told_the_ranks(tmp_path: Path) -> None:
@@ -83,3 +94,13 @@ def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.Lo
     assert [record.getMessage() for record in caplog.records] == [
         "compiling luwu.p4 for the switch, once: this may take a minute or two"
     ]
+
+
+def test_what_stops_the_first_rank_is_every_ranks_error() -> None:
+    first = Agreement(dist.HashStore(), 0, 1, timedelta(seconds=5))
+    other = copy(first)
+    other.rank = 1
+    with pytest.raises(ZeroDivisionError):
+        first.of_first("switch", lambda: 1 // 0)
+    with pytest.raises(CollectiveError, match="rank 0 failed: ZeroDivisionError"):
+        other.of_first("switch", lambda: None)
