@@ -22,6 +22,9 @@ from catchment.controlplane.jobs import Choice, SplitCall
 
 _log = logging.getLogger(__name__)
 
+_MOST_UNNOTED = 1 << 16
+"""So many epochs in a row may have found no room on the disk."""
+
 
 @dataclass(frozen=True, slots=True)
 class Joined:
@@ -88,10 +91,11 @@ class Members:
         """Note a sign of life.
 
         A member may know an epoch that the controller does not: the one before it found no room to note it on the disk.
-        The job then gets new generations, in an epoch that is new to all.
+        The job then gets new generations, in an epoch that is new to all. Nobody gets far ahead so, and who says that
+        it did is not believed: epochs are counted with 32 bits.
         """
         watch.roster.beat(seat.host, epoch, time.monotonic())
-        if epoch > watch.record.epoch and watch not in self._catching_up:
+        if watch.record.epoch < epoch <= watch.record.epoch + _MOST_UNNOTED and watch not in self._catching_up:
             self._catching_up[watch] = asyncio.create_task(self._catch_up(watch, seat.host, epoch))
         watch.announce()
 

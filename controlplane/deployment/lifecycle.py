@@ -28,6 +28,8 @@ from catchment.controlplane.jobs.request import MOST_GENERATIONS, extended
 from catchment.controlplane.state.scrub import scrub
 from catchment.controlplane.topology import Topology
 
+_MOST_EPOCHS = (1 << 32) - 1  # uint32 in wire/controller.proto
+
 Clients = Mapping[str, SwitchClient]
 
 
@@ -120,11 +122,14 @@ def renew_job(
         The job in its new epoch, and what went wrong on switches (they get their share when they are restored).
 
     Raises:
-        JobError: there is no such job, or no generation is left.
+        JobError: there is no such job, or no generation or epoch is left.
     """
     with store() as jobs:
         old = jobs.record(name)
-        record = replace(old, group=old.group.renewed(jobs.allocator), epoch=max(old.epoch, above) + 1)
+        epoch = max(old.epoch, above) + 1
+        if epoch > _MOST_EPOCHS:
+            raise JobError(f"job {name} has no epoch left after {epoch - 1}: remove it and create it again")
+        record = replace(old, group=old.group.renewed(jobs.allocator), epoch=epoch)
         jobs.can_wait = True  # a member that is lost must be shut out at once
         jobs.put(record)
     return record, renew(old.group, record.group, topology, clients)

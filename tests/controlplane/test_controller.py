@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from running_controller import LISTENING, SWITCHES, Place, request, until, vanis
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.jobs import JobRequest
 from catchment.host import EndpointError
@@ -311,6 +313,36 @@ def test_each_does_only_what_its_certificate_allows(place: Place) -> None:
         assert member.error is None
         assert operator.job("train").epoch == 1
         member.leave()
+
+
+@pytest.mark.parametrize("epoch", [2**32 - 1, 2**32 - 2, 1 << 20])
+def test_an_epoch_that_no_member_can_know_is_not_believed(
+    place: Place, epoch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard, end, beat = threading.Event(), threading.Event(), Members.beat
+
+    def listen(members: Members, watch: Any, seat: Any, said: int) -> None:
+        beat(members, watch, seat, said)
+        if said == epoch:
+            heard.set()
+
+    def beats(session: str) -> Iterator[Any]:
+        yield pb.Beat(session=session, epoch=epoch)
+        end.wait(120)
+
+    monkeypatch.setattr(Members, "beat", listen)
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        channel, host = stub(place, host_name("w0"))
+        with channel:
+            session = host.Join(pb.JoinRequest(job="train", host="w0", token=token), timeout=60).session
+            beating = host.Heartbeat(beats(session), timeout=120)
+            assert heard.wait(120)
+            # Whoever joins waits for the job's lock, and so for a renewal that is under way.
+            place.controller.join("train", "w1", token).leave()
+            assert [job.epoch for job in operator.jobs()] == [1]
+            beating.cancel()
+            end.set()
 
 
 class Refused(grpc.RpcError):  # type: ignore[misc]
