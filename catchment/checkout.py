@@ -25,8 +25,9 @@ def build_folder() -> Path:
     return ROOT / "build"
 
 
-NATIVE: Final = Path(os.environ.get("CATCHMENT_NATIVE_DIR", ROOT / "build" / "native"))
-"""What CMake built; the environment's CATCHMENT_NATIVE_DIR names another folder."""
+NATIVE: Final = Path(os.environ.get("CATCHMENT_NATIVE_DIR") or ROOT / "build" / "native")
+"""What CMake built; the environment's CATCHMENT_NATIVE_DIR names another folder, and none where it is empty: programs
+are loaded from here, and an empty path would be whatever folder this process happens to be in."""
 
 SHELL: Final = Path(sys.prefix) / "shell"
 """The environment of p4runtime-shell, which `make setup` makes: it needs an older protobuf than everything else."""

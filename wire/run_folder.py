@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def run_folder() -> Path:
-    """The folder of sockets and state files; CATCHMENT_RUN_DIR overrides."""
-    return Path(os.environ.get("CATCHMENT_RUN_DIR", "/run/catchment"))
+    """The folder of sockets and state files; CATCHMENT_RUN_DIR overrides, unless it is empty."""
+    return Path(os.environ.get("CATCHMENT_RUN_DIR") or "/run/catchment")

@@ -17,9 +17,9 @@ from catchment.controlplane.topology import Host, Topology
 
 
 def store_folder() -> Path:
-    """The folder of job files; CATCHMENT_STATE_DIR overrides."""
-    fallback = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "catchment"
-    return Path(os.environ.get("CATCHMENT_STATE_DIR", fallback))
+    """The folder of job files; CATCHMENT_STATE_DIR overrides, unless it is empty."""
+    fallback = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "catchment"
+    return Path(os.environ.get("CATCHMENT_STATE_DIR") or fallback)
 
 
 class JobStore:

@@ -19,15 +19,34 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.records import JobRecord, JobState
-from catchment.controlplane.deployment.store import open_store
+from catchment.controlplane.deployment.store import open_store, store_folder
 from catchment.controlplane.jobs import JobError, JobRequest, TakenError
 from catchment.controlplane.topology import star
+from catchment.wire.generated import controller_pb2 as pb
 
 TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
 
 
 def request(name: str) -> JobRequest:
     return JobRequest(name, "luwu", ("w0", "w1"), "opt", 8)
+
+
+def test_an_empty_variable_names_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", "")
+    assert store_folder() == Path("/home/somebody/.local/state/catchment")
+
+
+def test_the_last_epoch_is_the_last_that_a_message_can_name(tmp_path: Path) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    lifecycle.reserve_job(store, request("a"), TOPOLOGY)
+    record, _ = lifecycle.renew_job(store, "a", TOPOLOGY, {}, above=2**32 - 2)
+    assert pb.Job(epoch=record.epoch).epoch == 2**32 - 1
+    with pytest.raises(JobError, match="job a has no epoch left after 4294967295: remove it and create it again"):
+        lifecycle.renew_job(store, "a", TOPOLOGY, {})
+    with store() as jobs:
+        assert jobs.record("a") == record
 
 
 def test_a_block_that_fails_leaves_no_trace(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ bool is_reached_from_elsewhere(const std::string& address) {
 
 std::string default_address(std::uint64_t device_id) {
   const char* folder = std::getenv("CATCHMENT_RUN_DIR");
-  return "unix:" + std::string(folder == nullptr ? "/run/catchment" : folder) + "/p4runtime-" +
+  const bool named = folder != nullptr && *folder != '\0';
+  return "unix:" + std::string(named ? folder : "/run/catchment") + "/p4runtime-" +
          std::to_string(device_id) + ".sock";
 }
 

@@ -220,6 +220,19 @@ def test_nobody_else_gets_in_by_default(kinds: Program, tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it has a /run of its own")
+def test_an_empty_variable_names_no_folder(kinds: Program) -> None:
+    switch = f"exec {EXECUTABLE} --program={kinds.shared_object} --p4info={kinds.p4info_file}"
+    command = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs none /run && {switch}"]
+    surroundings = {**os.environ, "CATCHMENT_RUN_DIR": ""}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["grpc"] == "unix:/run/catchment/p4runtime-1.sock"
+        finally:
+            process.terminate()
+
+
 def connect_as(user: int, path: Path) -> type[OSError] | None:
     """What another user meets at a socket; for files each thread has a user of its own."""
 
