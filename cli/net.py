@@ -145,7 +145,9 @@ def execute(
     command: Annotated[list[str], typer.Argument(help="Program and arguments.")],
     topology: TopologyOption = None,
 ) -> None:
-    """Run a program on a host of a network that is up; options come before the host's name."""
+    """Run a program on a host; it ends with the network at the latest. Options come before the host's name."""
+    from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK  # noqa: PLC0415  only here is Mininet needed
+
     up = networks.networks_up()
     if topology is not None and up:
         name = Topology.load(topology).name
@@ -158,7 +160,8 @@ def execute(
         raise NetworkError(f"no host {host!r}; there are: {have}" if have else _NONE_UP)
     if len(having) > 1:
         raise several_networks(having)
-    os.execvp("mnexec", ["mnexec", "-a", str(having[0].hosts[host]), *command])
+    marked = {**os.environ, ENVIRONMENT_MARK: having[0].name}  # it ends with the network at the latest
+    os.execvpe("mnexec", ["mnexec", "-a", str(having[0].hosts[host]), *command], marked)
 
 
 def _start_detached(topology: Path, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from catchment.cli.job import find_job
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import TopologyOption, complete_host, complete_job, find_place, interface_of
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.ending_signals import ended_as_by_ctrl_c
 
 
 class TrafficError(ControlPlaneError):
@@ -91,6 +93,8 @@ def traffic(
     counted how many of its frames; of kind local it is another program on a member's host, of kind keyless root there
     without the key of a job with tags, else a host outside the job.
     """
+    from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK  # noqa: PLC0415  only here is Mininet needed
+
     place = find_place(topology)
     if place.network is None:
         raise TrafficError(f"network {place.topology.name} is not up on this machine; start it with `catchment net up`")
@@ -115,8 +119,13 @@ def traffic(
         command = ["mnexec", "-a", str(place.network.hosts[host]), sys.executable, "-m",
                    "catchment.sim.lab.traffic.play",
                    "worker" if role is Role.STRAGGLER else role, file.name, *words]  # fmt: skip
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        output = _finish(process)
+        with ended_as_by_ctrl_c():
+            # In a group of its own, so that Ctrl-C on a terminal reaches it from us alone, and once.
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, text=True, cwd=ROOT, process_group=0,
+                env={**os.environ, ENVIRONMENT_MARK: place.network.name},
+            )  # fmt: skip
+            output = _finish(process)
     try:
         outcome = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
@@ -130,12 +139,12 @@ def traffic(
 
 
 def _finish(process: subprocess.Popen[str]) -> str:
-    """What the player prints; Ctrl-C reaches it as well, and it ends with a summary."""
+    """What the player prints; a signal that ends us ends it, and it then prints a summary."""
     while True:
         try:
             return process.communicate()[0]
         except KeyboardInterrupt:
-            continue
+            process.terminate()
 
 
 def _description(role: Role, kind: str, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:

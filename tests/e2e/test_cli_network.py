@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,35 @@ def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment,
         assert owner.wait(120) == 1
         assert "ended with code -9" in owner.stderr.read()
     assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+
+
+@pytest.mark.sampled(4)
+def test_what_was_started_on_hosts_ends_with_its_caller_or_the_network(
+    catchment: Catchment, topology: Path, name: str, tmp_path: Path
+) -> None:
+    (scratch := tmp_path / "scratch").mkdir()
+    catchment("net", "up", "-d", str(topology))
+    catchment("job", "create", "train", "--workers", "w0,w1", "--root", "opt")
+    start = partial(subprocess.Popen, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                    env=os.environ | {"TMPDIR": str(scratch)})  # fmt: skip
+    play = [sys.executable, "-m", "catchment.cli", "traffic", "worker", "train", "--patience", "100", "--json"]
+    with start([*play, "--host", "w0"]) as ended, start([*play, "--host", "w1"]) as stays:
+        for one in (ended, stays):
+            assert one.stderr is not None
+            assert "frames sent" in one.stderr.readline()
+        assert len(list(scratch.glob("*.json"))) == 2
+        ended.terminate()
+        assert json.loads(ended.communicate(timeout=60)[0])["error"] == "ended by a signal"
+        assert ended.returncode == 1
+        assert len(list(scratch.glob("*.json"))) == 1
+        with start([sys.executable, "-m", "catchment.cli", "net", "exec", "w0", "sh", "-c", "echo; cat"],
+                   stdin=subprocess.PIPE) as program:  # fmt: skip
+            assert program.stdout is not None
+            assert program.stdout.readline()
+            assert "is down" in catchment("net", "down")
+            assert program.wait(60) == -signal.SIGTERM
+        assert json.loads(stays.communicate(timeout=60)[0])["error"]
     assert marked_processes(name) == []
 
 

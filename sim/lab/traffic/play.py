@@ -171,13 +171,22 @@ def main(
                 error = "ended by a signal"
             except TimeoutError as stuck:
                 error = str(stuck)
+            except OSError as broken:
+                error = _failure(interface, broken)
             outcome["frames"] = asdict(port.frames) | ({"forged": tagged.forged} if keys else {})
     except (TimeoutError, PaceError, ValueError) as problem:
         error = str(problem)
+    except OSError as broken:
+        error = _failure(interface, broken)
     outcome["seconds"] = round(time.monotonic() - started, 3)
     error = error or outcome.get("first_fault")
     print(json.dumps({**outcome, "error": error}))
     return 0 if error is None else 1
+
+
+def _failure(interface: str, error: OSError) -> str:
+    """What a player says that the kernel refused a frame or a socket: its link is down, or there is none."""
+    return f"{interface}: {error.strerror or error}"
 
 
 def _progress(frames: Frames) -> None:

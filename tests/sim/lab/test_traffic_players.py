@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
+import os
 import queue
 import random
 import signal
@@ -474,3 +476,28 @@ def test_a_signal_ends_a_player_that_says_so(
     finally:
         signal.signal(number, before)
     assert json.loads(capsys.readouterr().out)["error"] == "ended by a signal"
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_a_player_without_a_link_says_so(
+    opened: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def down(*_: object, **__: object) -> None:
+        raise OSError(errno.ENETDOWN, os.strerror(errno.ENETDOWN))
+
+    class Port(ModelPort):
+        def __init__(self, interface: str) -> None:
+            super().__init__(slot_switch(), 0)
+            self.resolve = (lambda *_: self.mac) if opened else down  # type: ignore[method-assign]
+
+        def __enter__(self) -> Port:
+            return self
+
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(description(0)))
+    monkeypatch.setattr(module, "RawPort", Port)
+    monkeypatch.setattr(module, "play", down)
+    assert module.main("worker", job, interface="eth7") == 1
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["error"] == "eth7: Network is down"
+    assert ("frames" in outcome) == opened
