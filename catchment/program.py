@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, NoReturn, TypeVar
@@ -9,6 +10,17 @@ from typing import Any, NoReturn, TypeVar
 import typer
 
 T = TypeVar("T")
+
+_USUAL_UMASK = 0o022
+
+
+def keep_files() -> None:
+    """Let nobody else write the files of this program where its umask, as many a daemon's, keeps nothing from anybody.
+
+    Others could change jobs, programs that are loaded, and processes that are ended by their number.
+    """
+    if before := os.umask(_USUAL_UMASK):
+        os.umask(before)
 
 
 def run_program(
@@ -19,6 +31,7 @@ def run_program(
     Raises:
         SystemExit: always, with the exit status; 2, and a message, for wrong options.
     """
+    keep_files()
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
     @app.command(context_settings={"help_option_names": ["-h", "--help"]})

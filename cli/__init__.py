@@ -11,6 +11,7 @@ import typer
 
 from catchment.cli.lazy import LazyGroup, Verb
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.program import keep_files
 
 _PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -76,6 +77,7 @@ def catchment(
 
 def main() -> None:
     """Run a verb; what an operator can act on is one message and exit code 1."""
+    keep_files()
     try:
         app(prog_name="catchment")
     except ControlPlaneError as error:

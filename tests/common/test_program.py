@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
 import typer
 
+from catchment.cli import main as command
 from catchment.program import one_of, run_program
 
 COLOURS = ("red", "blue")
@@ -63,3 +67,18 @@ def test_the_docstring_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.startswith("Usage: paint [OPTIONS]")
     assert "Paint places." in printed
     assert "[default: red, blue]" in printed
+
+
+@pytest.mark.parametrize(("umask", "kept"), [(0, 0o022), (0o002, 0o002), (0o077, 0o077)])
+@pytest.mark.parametrize("program", [lambda: run_program(paint), command], ids=["program", "command"])
+def test_a_umask_that_keeps_nothing_from_anybody_is_replaced(
+    program: Callable[[], None], umask: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["catchment", "--help"])
+    before = os.umask(umask)
+    try:
+        with pytest.raises(SystemExit):
+            program()
+    finally:
+        left = os.umask(before)
+    assert left == kept

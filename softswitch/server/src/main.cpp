@@ -1,6 +1,7 @@
 // catchment-switch: a packet loop and a P4Runtime server in one process.
 #include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -140,7 +141,17 @@ void run(const Options& options, Ending& ending, std::optional<LastResort>& last
 
 }  // namespace
 
+/// Lets nobody else write in the folder of its sockets where the umask, as many a daemon's, keeps
+/// nothing from anybody.
+void keep_files() {
+  constexpr ::mode_t kUsual = 022;
+  if (const ::mode_t before = umask(kUsual); before != 0) {
+    umask(before);
+  }
+}
+
 int main(int argc, char** argv) {
+  keep_files();
   try {
     Ending ending;
     const Options options = parse_options({argv + 1, argv + argc});

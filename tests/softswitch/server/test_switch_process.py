@@ -203,13 +203,15 @@ def test_nobody_else_gets_in_by_default(kinds: Program, tmp_path: Path) -> None:
     """Started without an address, a switch listens at a socket of its user alone, and at no port."""
     command = [str(EXECUTABLE), f"--program={kinds.shared_object}", f"--p4info={kinds.p4info_file}"]
     surroundings = {**os.environ, "CATCHMENT_RUN_DIR": str(tmp_path / "run")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+    # With a umask as many a daemon has it.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings, umask=0) as process:
         try:
             assert process.stdout is not None
             address = json.loads(process.stdout.readline())["grpc"]
             path = Path(address.removeprefix("unix:"))
             assert path == tmp_path / "run" / "p4runtime-1.sock"
             assert path.stat().st_mode & 0o777 == 0o600
+            assert path.parent.stat().st_mode & 0o777 == 0o755
             connections = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
             assert f"pid={process.pid}," not in connections
             with RawClient(address) as client:
