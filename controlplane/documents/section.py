@@ -11,6 +11,7 @@ import yaml
 from catchment.controlplane.documents.reader import DocumentError, Tree
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+_NO_MAC = "00:00:00:00:00:00"
 
 
 class Section:
@@ -115,6 +116,8 @@ class Section:
             raise self.error_at(key, f"{value} is not a MAC address such as 02:00:00:00:00:01")
         if int(value[:2], 16) & 1:
             raise self.error_at(key, f"{value} is a multicast address; use one such as 02:...")
+        if value == _NO_MAC:
+            raise self.error_at(key, f"{value} is no interface's address; use one such as 02:...")
         return value
 
     def interface(self, key: str) -> ipaddress.IPv4Interface:

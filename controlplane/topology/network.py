@@ -78,7 +78,7 @@ class Topology:
         try:
             return self.hosts[name]
         except KeyError:
-            have = ", ".join(self.hosts)
+            have = ", ".join(self.hosts) or "none"
             raise TopologyError(f"no host {name!r} in topology {self.name}; it has: {have}") from None
 
     def nics(self) -> Iterator[Host]:

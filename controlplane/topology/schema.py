@@ -12,7 +12,7 @@ switches:
     lanes: 64
     slots: 1024
     workers: 64             # optional: the most that a job may have on this switch, racks below it counted as one each
-    grpc: auto              # or host:port, unix:PATH, tls:FOLDER@host:port (certificates, relative to this file)
+    grpc: auto              # or host:port, unix:PATH, tls:FOLDER@host:port (PATH, FOLDER: relative to this file)
     device_id: 1
 hosts:
   w0: {ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}
@@ -46,7 +46,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
-from catchment.controlplane.networks.address import SwitchAddress
+from catchment.controlplane.networks.address import UNIX, SwitchAddress
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, BY_PORTS, Host, Link, PortRef, Ring, Switch, Target
 from catchment.controlplane.topology.rate_text import bits_per_second
@@ -54,6 +54,9 @@ from catchment.wire.generated.constants import DEFAULT_LANES, MAX_WORKERS, SUPPO
 
 MAX_PORT = 509
 """511 is the drop port of v1model, 510 the CPU port of the embedded switch."""
+_POINT_TO_POINT = 31
+"""Networks with so long a prefix, or a longer one, have neither an address of their own nor one for broadcast."""
+_EVERYBODY = ipaddress.IPv4Address("255.255.255.255")
 _SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a rail
@@ -191,6 +194,7 @@ class _Builder:
             ip = ipaddress.IPv4Address(text)
         except ValueError:
             raise section.error_at("ip", f"{text} is not an IPv4 address (no prefix here)") from None
+        _check_unicast(ip, section)
         mac = section.mac("mac")
         self._claim(f"address {ip}", name, partial(section.error_at, "ip"))
         self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
@@ -223,7 +227,7 @@ class _Builder:
         if address is None:
             raise section.error_at("grpc", f"{text} is neither `auto` nor host:port, unix:PATH or tls:FOLDER@host:port")
         if address.certificates is None:
-            return text
+            return text if address.socket_file is None else f"{UNIX}{self._folder.resolve() / address.socket_file}"
         if section.text("target", Target.EMBEDDED) == Target.BMV2:
             raise section.error_at("grpc", "BMv2 speaks no TLS; give it host:port on loopback")
         return str(replace(address, certificates=(self._folder / address.certificates).resolve()))
@@ -248,6 +252,10 @@ class _Builder:
     def _nic(self, name: str, section: Section, switches: Mapping[str, Switch]) -> Host:
         section.finish(("ip", "mac", "link", "shm", "rate"))
         ip, mac = section.interface("ip"), section.mac("mac")
+        _check_unicast(ip.ip, section)
+        if ip.network.prefixlen < _POINT_TO_POINT and ip.ip in (ip.network[0], ip.network[-1]):
+            what = "the network itself" if ip.ip == ip.network[0] else "everybody in its network"
+            raise section.error_at("ip", f"{ip} is the address of {what}, and no host's")
         self._claim(f"address {ip.ip}", name, partial(section.error_at, "ip"))
         self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
         link = self._port(section.text("link"), switches, partial(section.error_at, "link"))
@@ -290,6 +298,11 @@ class _Builder:
         ref = PortRef(switch, int(port))
         self._claim(f"port {ref}", "another link", fail)
         return ref
+
+
+def _check_unicast(ip: ipaddress.IPv4Address, section: Section) -> None:
+    if ip.is_multicast or ip.is_unspecified or ip == _EVERYBODY:
+        raise section.error_at("ip", f"{ip} is no address that an interface can have")
 
 
 def _list(values: tuple[int, ...]) -> str:

@@ -98,6 +98,12 @@ def test_there_are_examples() -> None:
         ("    program: luwu.p4\n", "", 4, "switches.s1.program is missing"),
         ("02:00:00:00:fe:01", "03:00:00:00:fe:01", 6, "multicast address"),
         ("02:00:00:00:fe:01", "02:00:00:00:fe", 6, "is not a MAC address"),
+        ("02:00:00:00:fe:01", "00:00:00:00:00:00", 6, "00:00:00:00:00:00 is no interface's address"),
+        ("    ip: 10.0.0.254", "    ip: 224.0.0.1", 5, "switches.s1.ip: 224.0.0.1 is no address that an interface"),
+        ("10.0.0.1/16", "0.0.0.0/0", 12, "hosts.w0.ip: 0.0.0.0 is no address that an interface can have"),
+        ("10.0.0.1/16", "255.255.255.255/0", 12, "hosts.w0.ip: 255.255.255.255 is no address that an interface"),
+        ("10.0.0.1/16", "10.0.0.0/16", 12, "hosts.w0.ip: 10.0.0.0/16 is the address of the network itself"),
+        ("10.0.0.1/16", "10.0.255.255/16", 12, "is the address of everybody in its network, and no host's"),
         ("  s2: {program", "  s1: {program", 10, "switches.s1 is given twice (first in line 3)"),
         ("  s2: {program", "  switch2: {program", 10, "'switch2' cannot be a name here"),
         ("10.0.0.1/16", "10.0.0.1", 12, "hosts.w0.ip: add the prefix length, as in 10.0.0.1/24"),
@@ -143,6 +149,22 @@ def test_names_that_do_not_exist() -> None:
         topology.switch("s2")
     with pytest.raises(TopologyError, match="no host 'w9' in topology star; it has: w0"):
         topology.host("w9")
+
+
+def test_a_topology_without_hosts_says_so() -> None:
+    with pytest.raises(TopologyError, match="no host 'w0' in topology star; it has: none"):
+        replace(star(["w1"], program=Path("x.p4")), hosts={}).host("w0")
+
+
+def test_a_socket_of_a_switch_is_found_from_every_folder(tmp_path: Path) -> None:
+    for written, meant in (("s1.sock", tmp_path / "s1.sock"), ("/run/s1.sock", Path("/run/s1.sock"))):
+        topology = load(tmp_path, GOOD.replace("127.0.0.1:9559", f"unix:{written}"))
+        assert topology.switch("s1").grpc == f"unix:{meant}"
+
+
+def test_a_link_of_two_takes_both_addresses_of_its_network(tmp_path: Path) -> None:
+    text = GOOD.replace("10.0.0.254", "10.0.0.2").replace("10.0.0.1/16", "10.0.0.3/31")
+    assert str(load(tmp_path, text).host("w0").ip) == "10.0.0.3/31"
 
 
 def test_built_topologies_are_consistent() -> None:
