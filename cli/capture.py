@@ -20,6 +20,7 @@ from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWri
 from catchment.controlplane.topology import Host
 from catchment.ending_signals import ending_signals
 
+_IN_MEMORY = "frames pass shared memory there (`shm` in the topology), where nobody can listen"
 DISSECTOR = ROOT / "wire" / "generated" / "catchment.lua"
 
 
@@ -94,7 +95,9 @@ def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[
             f"network {place.topology.name} is not up on this machine; capture an interface with iface=NAME instead"
         )
     if word in place.topology.hosts:
-        nics = place.topology.host(word).nics
+        nics = [nic for nic in place.topology.host(word).nics if not nic.shm]
+        if not nics:
+            raise CaptureError(f"host {word} has no interface: {_IN_MEMORY}")
         rails = [place.topology.rail_of(nic.link.switch) for nic in nics]
         return [
             (word if len(nics) == 1 else f"{word} on {rail}",
@@ -108,7 +111,10 @@ def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[
     ports = place.topology.ports(switch)
     if colon and (not number.isdecimal() or int(number) not in ports):
         raise CaptureError(f"switch {switch} has no port {number!r}; there are: {', '.join(map(str, sorted(ports)))}")
-    wanted = [int(number)] if colon else sorted(ports)
+    seen = [port for port, peer in sorted(ports.items()) if not (isinstance(peer, Host) and peer.shm)]
+    wanted = [int(number)] if colon else seen
+    if not set(wanted) & set(seen):
+        raise CaptureError(f"{word} has no interface: {_IN_MEMORY}")
     links = [(f"{switch}:{port}", _link(place, switch, port)) for port in wanted]
     return [(name, switch_port_taps(*link, first + at)) for at, (name, link) in enumerate(links)]
 

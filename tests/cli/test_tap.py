@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,12 @@ from scapy.utils import RawPcapNgReader
 
 from catchment import cli
 from catchment.checkout import ROOT
-from catchment.cli.tap import Listener, Tap
+from catchment.cli import capture
+from catchment.cli.tap import CaptureError, Listener, Tap
+from catchment.cli.target import Place
 from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND
+from catchment.controlplane.networks.state import NetworkState
+from catchment.controlplane.topology.build import star
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets need root")
 
@@ -150,3 +155,17 @@ def test_a_signal_ends_a_capture_in_order(number: signal.Signals, tmp_path: Path
         process.send_signal(number)
         assert f"frames in {path}" in process.stderr.read()
         assert process.wait(60) == 0
+
+
+def test_ports_that_are_memory_are_left_out_or_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    topology = star(["w0", "w1"], program=tmp_path / "x.p4")
+    in_memory = replace(topology.host("w0"), shm=str(tmp_path / "w0"))
+    topology = replace(topology, hosts={**topology.hosts, "w0": in_memory})
+    network = NetworkState(topology.name, 1, hosts={"w0": 1, "w1": 1})
+    monkeypatch.setattr(capture, "find_place", lambda _: Place(topology, {}, network))
+    ports = [f"s1:{host.link.port}" for host in topology.hosts.values()]
+    for word, seen in (("s1", ports[1:]), (ports[1], ports[1:]), ("w1", ["w1"])):
+        assert [name for name, _ in capture._taps(word, None, 0)] == seen
+    for word in (ports[0], "w0"):
+        with pytest.raises(CaptureError, match=f"{word} has no interface: frames pass shared memory"):
+            capture._taps(word, None, 0)
