@@ -42,6 +42,8 @@ TARGETS: Final = {
     "_optimizer": "host/_optimizer*.so",
     "_glm": "host/_glm*.so",
     "_torch_group": "host/_torch_group*.so",
+    "_world": "sim/world/_world*.so",
+    "_performance": "sim/performance/_performance*.so",
 }
 HEADERS: Final = ("host/collectives/native/catchment_collectives.h", "softswitch/shm/include/catchment_shm.h")
 SETUP: Final = """

@@ -70,8 +70,9 @@ def test_what_a_wheel_holds(tmp_path: Path) -> None:
         f"{built}/host/libcatchment_collectives.so",
     }
     assert not wanted - names
-    for module in ("_native", "_collectives", "_optimizer", "_glm", "_torch_group"):
-        assert any(name.startswith(f"{built}/host/{module}") for name in names), module
+    of_host = [f"host/{module}" for module in ("_native", "_collectives", "_optimizer", "_glm", "_torch_group")]
+    for module in (*of_host, "sim/world/_world", "sim/performance/_performance"):
+        assert any(name.startswith(f"{built}/{module}.") for name in names), module
     assert not [name for name in names if re.search(r"/tests?/|/\.|\.cpp\.o$|__pycache__", name)]
     assert {name.split("/")[0].split("-")[0] for name in names} == {"catchment"}  # one import package
     assert "Requires-Dist: torch" in facts and "catchment-local-switch = " in commands
