@@ -139,8 +139,6 @@ void run(const Options& options, Ending& ending, std::optional<LastResort>& last
   }
 }
 
-}  // namespace
-
 /// Lets nobody else write in the folder of its sockets where the umask, as many a daemon's, keeps
 /// nothing from anybody.
 void keep_files() {
@@ -149,6 +147,8 @@ void keep_files() {
     umask(before);
   }
 }
+
+}  // namespace
 
 int main(int argc, char** argv) {
   keep_files();
