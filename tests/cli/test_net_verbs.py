@@ -12,6 +12,7 @@ from command_lab import Run
 
 from catchment.controlplane.networks.state import NetworkState, StateFile, known_networks, networks_up
 from catchment.sim.lab.mininet import leftovers
+from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK
 
 Up = Callable[..., StateFile]
 
@@ -84,7 +85,13 @@ def test_a_host_that_several_networks_have_is_not_guessed(
     up("left", w0=11, w1=12)
     up("right", w0=21, w2=23)
     started: list[list[str]] = []
-    monkeypatch.setattr(os, "execvp", lambda _, words: started.append(words))
+    marks: list[str] = []
+
+    def run(_: str, words: list[str], environment: dict[str, str]) -> None:
+        started.append(words)
+        marks.append(environment[ENVIRONMENT_MARK])
+
+    monkeypatch.setattr(os, "execvpe", run)
     complaint = call("net", "exec", "w0", "true", code=1)
     assert f"several networks are up: left ({tmp_path}/left.yaml), right ({tmp_path}/right.yaml)" in complaint
     assert "say which with --topology FILE" in complaint
@@ -92,6 +99,7 @@ def test_a_host_that_several_networks_have_is_not_guessed(
     for network, pid in (("left", "11"), ("right", "21")):
         call("net", "exec", "--topology", str(tmp_path / f"{network}.yaml"), "w0", "ip", "--topology", "x")
         assert started.pop() == ["mnexec", "-a", pid, "ip", "--topology", "x"]
+        assert marks.pop() == network  # by which `net down` ends it
     call("net", "exec", "w2", "true")
     assert started.pop() == ["mnexec", "-a", "23", "true"], "one network alone has that host"
     assert "no host 'w9'; there are: w0, w1, w0, w2" in call("net", "exec", "w9", "true", code=1)
