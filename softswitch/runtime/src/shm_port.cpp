@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <new>
+#include <utility>
 
 #include "catchment/shm/error.hpp"
 #include "ring_traffic.hpp"
@@ -296,6 +298,10 @@ std::string ShmPort::answer() {
     } else if (lacks_room_) {
       news += ", and cannot run the program itself: callers' memory has no room for its rings";
     }
+  }
+  const int trouble = listener_.trouble();
+  if (std::exchange(told_, trouble) != trouble && trouble != 0) {
+    news += (news.empty() ? "" : "; ") + ("nobody can attach: " + std::string(strerror(trouble)));
   }
   return news;
 }

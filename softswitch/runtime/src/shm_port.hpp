@@ -68,6 +68,7 @@ class ShmPort final : public Port {
   std::optional<shm::Channel> channel_;
   shm::PeerIdentity peer_;
   std::uint64_t epoch_ = 0;
+  int told_ = 0;  // the listener's trouble that the operator knows of
   bool armed_ = false;
   bool through_switch_ = false;
   bool inside_ = false;      // the peer was let in

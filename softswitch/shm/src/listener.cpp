@@ -1,9 +1,12 @@
 #include "catchment/shm/listener.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "catchment/shm/bell.hpp"
 #include "catchment/shm/error.hpp"
@@ -38,10 +41,18 @@ void clear_leftover(const std::string& path, const sockaddr_un& address) {
   }
 }
 
+FileDescriptor no_file() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+FileDescriptor accept_from(int socket, sockaddr_un& from, socklen_t& bytes) {
+  bytes = sizeof from;
+  return FileDescriptor(accept4(socket, reinterpret_cast<sockaddr*>(&from), &bytes,
+                                SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
 }  // namespace
 
 Listener::Listener(const std::string& path, ::mode_t mode)
-    : path_(path), socket_(unix_socket(SOCK_STREAM)) {
+    : path_(path), socket_(unix_socket(SOCK_STREAM)), spare_(no_file()) {
   const sockaddr_un address = address_of(path);
   clear_leftover(path, address);
   // No peer may connect before the permissions are set.
@@ -67,9 +78,19 @@ Listener::~Listener() {
 
 std::optional<AttachRequest> Listener::accept() {
   sockaddr_un from{};
-  socklen_t from_bytes = sizeof from;
-  FileDescriptor socket(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&from), &from_bytes,
-                                  SOCK_NONBLOCK | SOCK_CLOEXEC));
+  socklen_t from_bytes = 0;
+  FileDescriptor socket = accept_from(socket_.get(), from, from_bytes);
+  const bool none = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+  trouble_ = socket.valid() || none ? 0 : errno;
+  if (trouble_ == EMFILE || trouble_ == ENFILE) {
+    // Who is left in the queue would wait, and keep this process awake.
+    spare_ = FileDescriptor();
+    if (FileDescriptor refused = accept_from(socket_.get(), from, from_bytes); refused.valid()) {
+      refuse({Link(std::move(refused)), {}, {}},
+             std::string("the switch has no room: ") + std::strerror(trouble_));
+    }
+    spare_ = no_file();
+  }
   if (!socket.valid()) {
     return std::nullopt;
   }

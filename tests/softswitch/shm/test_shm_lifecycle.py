@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -168,6 +169,21 @@ def test_a_switch_that_never_answers_is_told_of(folder: Path, timeout: float) ->
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
         )
     assert "stopped: who listens there has not answered; is the switch stopped?" in run.stderr
+
+
+def test_a_switch_without_descriptors_tells_peers_and_the_operator(launch: Launch, folder: Path) -> None:
+    switch = launch()
+    room = resource.prlimit(switch.pid, resource.RLIMIT_NOFILE)
+    taken = len(list(Path(f"/proc/{switch.pid}/fd").iterdir()))
+    resource.prlimit(switch.pid, resource.RLIMIT_NOFILE, (taken, room[1]))
+    with pytest.raises(ShmError, match="the switch has no room: Too many open files"):
+        Port.attach(folder / "1", timeout=0)
+    deadline = time.monotonic() + 60.0
+    while "nobody can attach: Too many open files" not in switch.output:
+        assert time.monotonic() < deadline, switch.output
+        time.sleep(0.01)
+    resource.prlimit(switch.pid, resource.RLIMIT_NOFILE, room)
+    Port.attach(folder / "1", timeout=60.0).close()
 
 
 def handed(folder: Path, message: bytes, descriptors: list[int]) -> str:

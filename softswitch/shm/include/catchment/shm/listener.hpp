@@ -39,12 +39,17 @@ class Listener {
 
   /// Readable when a peer asks to attach.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  /// The next connection; nullopt when there is none.
+  /// The next connection; nullopt when there is none, or none can be taken (`trouble`): one for
+  /// which no descriptor is left is told so, and ended.
   std::optional<AttachRequest> accept();
+  /// Why the last one could not be taken, as errno; 0: it was, or there was none.
+  [[nodiscard]] int trouble() const { return trouble_; }
 
  private:
   std::string path_;
   FileDescriptor socket_;
+  FileDescriptor spare_;  // given up for a connection that is refused
+  int trouble_ = 0;
   struct stat file_{};  // to remove this socket only, not another switch's
 };
 
