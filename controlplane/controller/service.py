@@ -81,7 +81,14 @@ def _answers(method: Method) -> Method:
 def _short(text: str, what: str) -> str:
     if len(text) > _MAX_TEXT:
         raise ControllerError(f"{what} is {len(text)} characters long; {_MAX_TEXT} are allowed")
+    if not text.isprintable():
+        raise ControllerError(f"{what} has characters that cannot be printed")
     return text
+
+
+def _words(text: str, what: str) -> str:
+    """What a member says, for logs and terminals: without lines, or orders to a terminal, of its own."""
+    return _short("".join(letter if letter.isprintable() else " " for letter in text), what)
 
 
 def _names(names: Iterable[str], what: str) -> tuple[str, ...]:
@@ -233,7 +240,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         watch, seat = self._members.find(_short(request.session, "the session"))
         require_host(context, seat.host)
         stalls = [
-            f"{_short(s.stream, 'a stream')} at {s.seq} for {s.seconds:.1f} s ({_short(s.cause, 'a cause')})"
+            f"{_words(s.stream, 'a stream')} at {s.seq} for {s.seconds:.1f} s ({_words(s.cause, 'a cause')})"
             for s in request.stalls[:_MAX_STALLS]
         ]
         verdict = await self._members.report(watch, seat, stalls)
@@ -265,7 +272,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
     async def GiveUp(self, request: Any, context: Any) -> Any:  # noqa: N802
         watch, seat = self._members.find(_short(request.session, "the session"))
         require_host(context, seat.host)
-        await self._members.give_up(watch, seat, _short(request.cause, "the cause"))
+        await self._members.give_up(watch, seat, _words(request.cause, "the cause"))
         return pb.Empty()
 
     @_answers

@@ -345,6 +345,22 @@ def test_an_epoch_that_no_member_can_know_is_not_believed(
             end.set()
 
 
+def test_a_member_writes_no_lines_and_orders_no_terminal(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        channel, host = stub(place, host_name("w0"))
+        with channel:
+            with pytest.raises(grpc.RpcError, match="the job has characters that cannot be printed"):
+                host.Join(pb.JoinRequest(job="train\n2026 INFO all is well", host="w0", token="guess"), timeout=60)
+            session = host.Join(pb.JoinRequest(job="train", host="w0", token=token), timeout=60).session
+            stall = pb.Stall(stream="sums", seq=1, seconds=1.0, cause="\x1b]0;title\x07\n2026 INFO all is well")
+            host.Report(pb.ReportRequest(session=session, stalls=[stall]), timeout=60)
+            host.GiveUp(pb.GiveUpRequest(session=session, cause="\x1b[2J\n2026 INFO all is well"), timeout=60)
+        trouble = operator.job("train").trouble
+    assert "all is well" in trouble and trouble.isprintable()
+    assert all(record.getMessage().isprintable() for record in caplog.records)
+
+
 class Refused(grpc.RpcError):  # type: ignore[misc]
     """A refusal, as gRPC raises it."""
 
