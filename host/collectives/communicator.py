@@ -110,6 +110,9 @@ class Communicator:
         """Make a rank from `JobPlan.describe` of a member, or its JSON; `options` as for the constructor.
 
         Where the job is on several rails this is a `RailSet`, which `rails` and `policy` are for.
+
+        Raises:
+            CollectiveError: as the constructor; kind ``argument`` where it is no such description.
         """
         rails, policy = options.pop("rails", ()), options.pop("policy", None)
         if names_rails(description.get("parts", {})):
@@ -119,14 +122,18 @@ class Communicator:
             return cast("Self", RailSet.of_job(description, rails=rails, **chosen, **options))
         if rails:
             raise wrong(f"rails {', '.join(rails)}", f"job {description.get('job', '(no name)')} is on one rail")
-        return cls(
-            Stream(**description["sums"]),
-            rank=description["wid"],
-            announced=description.get("port", ""),
-            switch_name=description.get("switch_name", ""),
-            place=description.get("place"),
-            **{"local": tuple(description["local"]), "switch": tuple(description["switch"]), **options},
-        )
+        try:
+            stream = Stream(**description["sums"])
+            rank, place = int(description["wid"]), description.get("place")
+            announced, name = (str(description.get(key, "")) for key in ("port", "switch_name"))
+            name.encode()
+            ends = {"local": tuple(description["local"]), "switch": tuple(description["switch"])}
+        except (LookupError, TypeError, ValueError) as error:
+            raise wrong(
+                f"a description that is none of a member ({type(error).__name__}: {error})",
+                "take one of `members` from `catchment job show --json`",
+            ) from None
+        return cls(stream, rank=rank, announced=announced, switch_name=name, place=place, **{**ends, **options})
 
     @classmethod
     def of_description(cls, description: Description, **options: Any) -> Self:

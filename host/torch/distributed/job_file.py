@@ -39,6 +39,8 @@ class JobFile:
             self._members: dict[str, Member] = document["members"]
             self.workers: list[str] = list(document["workers"])
             workers = [self._members[name] for name in self.workers]
+            for member in self._members.values():
+                socket.inet_pton(socket.AF_INET, of_first(member, "local")[0])
             rails = tuple(names_rails(document.get("parts", {})))
             on_rails = {*rails, *(label for rail in rails for label in labels_beside(rail, rails))}
             self._parts: dict[str, frozenset[str]] = {
@@ -46,7 +48,7 @@ class JobFile:
                 for label, part in document.get("parts", {}).items()
                 if label and label not in on_rails  # the job of all workers has an empty one
             }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise _wrong(
                 f"{path} describes no job ({type(error).__name__}: {error})",
                 "write it with `catchment job show --json`",

@@ -11,7 +11,8 @@ from crew import FOLDER, NATIVE, PYTHON, run_cases
 
 from catchment.controlplane.jobs import Allocator, JobRequest, deploy
 from catchment.controlplane.jobs.division import grid
-from catchment.host.torch.distributed.job_file import grid_with
+from catchment.host.collectives import CollectiveError, Communicator
+from catchment.host.torch.distributed.job_file import JobFile, grid_with
 from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ("w0", "w1", "w2", "w3")
@@ -67,3 +68,34 @@ def test_the_grid_to_add_has_the_set_if_any_has(size: int) -> None:
             if sizes is not None:
                 found = grid(workers, tuple(zip("ab", sizes, strict=False)), "job")
                 assert wanted in map(frozenset, found.values()), (chosen, sizes)
+
+
+def member(**changes: object) -> dict[str, object]:
+    stream = {"gen": 7, "workers": 1, "slots": 8, "lanes": 64}
+    told = {"role": "peer", "wid": 0, "local": ["127.0.0.1", 0], "switch": ["127.0.0.1", 9], "sums": stream, **changes}
+    return {key: value for key, value in told.items() if value != ABSENT}
+
+
+ABSENT = "absent"
+DAMAGED: list[dict[str, object]] = [
+    {key: value} for key in ("local", "sums", "wid") for value in (None, 5, "", "\ud800", {}, [], [None], ABSENT)
+    if not (key == "wid" and value == 5)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "5", '{"workers": ["w0"], "members": {"w0": null}}'])
+def test_a_file_that_is_none_of_a_job_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(text)
+    with pytest.raises(CollectiveError, match=r"job\.json describes no job"):
+        JobFile(file, 1)
+
+
+@pytest.mark.parametrize("changes", DAMAGED, ids=str)
+def test_a_damaged_member_is_an_error_of_ours(tmp_path: Path, changes: dict[str, object]) -> None:
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps({"workers": ["w0"], "members": {"w0": member(**changes)}}))
+    with pytest.raises(CollectiveError) as raised:
+        _, own = JobFile(file, 1).own(0, None)
+        Communicator.of_job(own)
+    assert raised.value.kind == "argument"
