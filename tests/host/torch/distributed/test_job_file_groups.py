@@ -96,6 +96,5 @@ def test_a_damaged_member_is_an_error_of_ours(tmp_path: Path, changes: dict[str,
     file = tmp_path / "job.json"
     file.write_text(json.dumps({"workers": ["w0"], "members": {"w0": member(**changes)}}))
     with pytest.raises(CollectiveError) as raised:
-        _, own = JobFile(file, 1).own(0, None)
-        Communicator.of_job(own)
+        Communicator.of_job(JobFile(file, 1).own(0, None)[1])
     assert raised.value.kind == "argument"
