@@ -45,8 +45,8 @@ FileDescriptor no_file() { return FileDescriptor(open("/dev/null", O_RDONLY | O_
 
 FileDescriptor accept_from(int socket, sockaddr_un& from, socklen_t& bytes) {
   bytes = sizeof from;
-  return FileDescriptor(accept4(socket, reinterpret_cast<sockaddr*>(&from), &bytes,
-                                SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return FileDescriptor(
+      accept4(socket, reinterpret_cast<sockaddr*>(&from), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 }  // namespace
