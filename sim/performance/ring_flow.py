@@ -52,7 +52,7 @@ def ring_seconds(model: FlowModel, workers: Sequence[str], size: int) -> float:
     steps = 2 * (len(workers) - 1)
     takes = _pipelined(model, hops, frames, steps)
     slowest, way = max(model.byte[line] for hop in hops for line in hop.forth), max(hop.switches for hop in hops)
-    waits = model.waits(WINDOW, PAYLOAD, way, slowest, frames * PAYLOAD)
+    waits = model.waits(WINDOW, PAYLOAD, way, slowest, steps * frames * PAYLOAD)
     if not waits and all(model.byte[line] <= model.byte[hop.forth[0]] for hop in hops for line in hop.forth):
         return takes
     few = min(frames, _LONGEST)

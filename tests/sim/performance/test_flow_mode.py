@@ -81,13 +81,15 @@ def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: st
 
 @pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
 def test_flow_mode_knows_windows_that_are_shorter_than_the_way_and_back(kind: str, rng: random.Random) -> None:
-    # Of rings it knows none: docs/reference/simulate.md.
-    latencies = [265_000, 1_000_000] if kind == "ring" else [265_000, 2_000_000, 10_000_000, 50_000_000]
     for racks in (1, 2, 3):
         hosts = [[f"r{k}h{at}" for at in range(rng.randrange(2, 6))] for k in range(racks)]
         topology = rack_spine(racks=hosts, spines=racks > 1, above=["opt"])
-        cluster = Cluster(topology, LinkModel(host_byte=rng.choice([20, 80]), latency=rng.choice(latencies)))
-        rounds = Rounds(rng.randrange(1 << 20, 4 << 20), slots=rng.choice([8, 64, 256]))
+        # A ring's window is its own.
+        slots = rng.choice([8, 64, 256])
+        few = slots == 8 and kind != "ring"  # windows that small take frame mode long over long lines
+        latency = rng.choice([265_000, 2_000_000] if few else [265_000, 2_000_000, 10_000_000, 50_000_000])
+        cluster = Cluster(topology, LinkModel(host_byte=rng.choice([20, 80]), latency=latency))
+        rounds = Rounds(rng.randrange(1 << 20, 4 << 20), slots=slots)
         frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
         assert abs(flow / frame - 1) < 0.1, (flow / frame, kind, hosts, cluster.links, rounds)
 
