@@ -21,8 +21,8 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs.kind import all_kinds
 from catchment.controlplane.networks.state import NetworkState, is_held, jobs_folder, networks_up, read_state
 from catchment.controlplane.topology import Host, Topology
+from catchment.wire.host_port import host_and_port
 
-_MAX_PORT = 65535
 _MAX_SECONDS = 1_000_000
 TopologyOption = Annotated[
     Path | None,
@@ -193,10 +193,11 @@ def listening_address(told: str) -> tuple[str, int]:
     Raises:
         ControlPlaneError: it is something else.
     """
-    host, _, port = told.rpartition(":")
-    if not port.isdecimal() or int(port) > _MAX_PORT:
+    found = host_and_port(told)
+    if found is None:
         raise ControlPlaneError(f"--prometheus {told}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
-    return host or "127.0.0.1", int(port)
+    host, port = found
+    return host or "127.0.0.1", port
 
 
 def interface_of(place: Place, nic: Host) -> str:

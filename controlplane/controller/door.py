@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from catchment.controlplane.controller.errors import ControllerError
+from catchment.wire.host_port import host_and_port
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +27,6 @@ MOST_SILENT = 128
 FIRST_REQUEST_SECONDS = 10.0
 """A connection without a request ends after this time."""
 _CHUNK = 1 << 16
-_MAX_PORT = 65535
 _LINES_PER_SECOND = 10
 _SCHEME = "unix-abstract:"
 
@@ -89,15 +89,15 @@ class Door:
         Raises:
             ControllerError: it cannot be listened on.
         """
-        host, found, port = address.rpartition(":")
-        if not found or not port.isdecimal() or int(port) > _MAX_PORT:
+        found = host_and_port(address)
+        if found is None or not found[0]:
             raise ControllerError(f"cannot listen on {address}: give HOST:PORT or unix:PATH, as in 127.0.0.1:9600")
         try:
-            server = await asyncio.start_server(self._enter, host.strip("[]"), int(port))
+            server = await asyncio.start_server(self._enter, *found)
         except OSError as error:
             raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
         self._servers.append(server)
-        return f"{host}:{server.sockets[0].getsockname()[1]}"
+        return f"{address.rpartition(':')[0]}:{server.sockets[0].getsockname()[1]}"
 
     def peer(self, seen: str) -> str:
         """Tell where a request comes from, of what gRPC says (`context.peer()`); its connection is silent no longer."""

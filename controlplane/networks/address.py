@@ -7,16 +7,15 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from catchment.wire.host_port import host_and_port
 from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files
 
 UNIX, TLS = "unix:", "tls:"
-_HOST_PORT = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 _WHO_WE_ARE = (OPERATOR_NAME, CONTROLLER_NAME)
 _PROBE_SECONDS = 2.0
 
@@ -47,8 +46,8 @@ class SwitchAddress:
         if text.startswith(UNIX):
             return cls(text) if text != UNIX else None
         folder, _, target = text.removeprefix(TLS).rpartition("@") if text.startswith(TLS) else ("", "", text)
-        found = _HOST_PORT.fullmatch(target)
-        if found is None or not 0 < int(found["port"]) < 65536 or text.startswith(TLS) != bool(folder):
+        host, port = host_and_port(target) or ("", 0)
+        if not host or not port or text.startswith(TLS) != bool(folder):
             return None
         return cls(target, Path(folder) if folder else None)
 
@@ -76,7 +75,8 @@ class SwitchAddress:
                     probe.settimeout(_PROBE_SECONDS)
                     probe.connect(str(self.socket_file))
                 return True
-            host, _, port = self.target.rpartition(":")
-            socket.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS).close()
-            return True
+            endpoint = host_and_port(self.target)
+            if endpoint is not None:
+                socket.create_connection(endpoint, _PROBE_SECONDS).close()
+                return True
         return False

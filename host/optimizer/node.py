@@ -32,7 +32,7 @@ from catchment.host.optimizer.layer_task import LayerTask, PendingSum
 from catchment.host.optimizer.loss_scale import LossScale
 from catchment.host.optimizer.options import NodeOptions
 from catchment.host.optimizer.torch_options import torch_groups
-from catchment.host.optimizer.torch_state import OWN, LoadedState, StateDict, layer_notes, state_dict_of
+from catchment.host.optimizer.torch_state import LoadedState, StateDict, damaged_entry, layer_notes, state_dict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class OptimizerNode:
             exponents = [task.exponents_after(loaded.layer_notes(task.spec)) for task in self._tasks]
             loss_scale = LossScale(self._options.loss_scale, loaded.notes.get("loss_scale"))
         except (ValueError, TypeError, LookupError) as error:
-            raise TrainingError(f"the entry {OWN!r} of the state is damaged: {error}; leave it out") from error
+            raise damaged_entry(error) from error
         for task, own in zip(self._tasks, exponents, strict=True):
             task.load(loaded, own)
         self._trained = loaded.trained

@@ -113,15 +113,20 @@ def by_name(optimizer: Mapping[str, Any], names: Sequence[str] | None = None) ->
     }
 
 
+def damaged_entry(why: object) -> TrainingError:
+    """An error about what a state has of our own."""
+    return TrainingError(f"the entry {OWN!r} of the state is damaged: {why}; leave it out")
+
+
 def _own_entry(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a state has that torch does not know."""
     try:
         own = json.loads(state.get(OWN, "{}"))
         trained = own.get("trained", 0)
     except (ValueError, TypeError, AttributeError) as error:
-        raise TrainingError(f"the entry {OWN!r} of the state is damaged: {error}; leave it out") from error
+        raise damaged_entry(error) from error
     if not isinstance(trained, int) or trained < 0:
-        raise TrainingError(f"the entry {OWN!r} of the state is damaged: {trained!r} training passes; leave it out")
+        raise damaged_entry(f"{trained!r} training passes")
     return dict(own)
 
 

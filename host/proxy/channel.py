@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from catchment.host.proxy.errors import ProxyError
+from catchment.wire.host_port import host_and_port
 
 _HEADER = struct.Struct("!BBxxIIII")
 _MOST_FACTS = 16 << 20
@@ -307,10 +308,10 @@ def connect(  # noqa: PLR0917
 
 
 def _host(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
+    found = host_and_port(address)
+    if found is None or not found[0]:
         raise ProxyError(f"address {address!r}: HOST:PORT, or a path with a / in it")
-    return host, int(port)
+    return found
 
 
 def _prepared(raw: socket.socket, timeout: float) -> Connection[Any, Any]:

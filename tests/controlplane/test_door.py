@@ -172,7 +172,10 @@ def test_the_oldest_without_a_request_makes_room(tmp_path: Path, monkeypatch: py
     trying(body)
 
 
-@pytest.mark.parametrize("wrong", ["nonsense", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["nonsense", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", ":9600", "9600"],
+)
 def test_what_is_no_address_is_said(tmp_path: Path, wrong: str) -> None:
     async def body() -> None:
         async with opened(tmp_path, LONG) as (front, _):

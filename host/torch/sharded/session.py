@@ -56,15 +56,16 @@ class ShardedModel:
         self._parameters = [_trained(layer) for layer in found]
         self.shards = Shards(found, self._parameters, links, options.param_dtype)
         layouts = self.shards.layouts
-        own = [layer.kept or layer.spec.numel < options.persist_below for layer in found]
+        kept_layers = [layer.kept for layer in found]
+        resident = [layer.kept or layer.spec.numel < options.persist_below for layer in found]
         self._gatherer = Gatherer(links)
         self._scatterer = Scatterer(links, options.scaling)
-        self._residence = Residence(layouts, own, self.shards.dtype, options.prefetch, self._gather)
+        self._residence = Residence(layouts, resident, self.shards.dtype, options.prefetch, self._gather)
         self._sums = self._make_sums()
-        alone = [layer.kept for layer in found]
         self._gradients = Gradients(
-            layouts, self._names, alone, self.shards.dtype, self._sums, links, self._scatterer, two_hop=options.two_hop
-        )
+            layouts, self._names, kept_layers, self.shards.dtype, self._sums, links, self._scatterer,
+            two_hop=options.two_hop,
+        )  # fmt: skip
         self._plans = {training: Plan("training" if training else "forward", self._names) for training in (True, False)}
         self._plan = self._plans[False]
         self._micro_step: int | None = None

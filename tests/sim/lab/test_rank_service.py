@@ -159,9 +159,7 @@ def test_what_nobody_has_foreseen_is_told_to_the_others_as_a_loss(
     socket_file = tmp_path / "socket"
 
     async def ranks() -> None:
-        service = asyncio.create_task(served(socket_file))
-        while not socket_file.exists():
-            await asyncio.sleep(0.01)
+        service = await started(socket_file)
         (_, failing), (heard, watching) = [await seated(socket_file, rank) for rank in (0, 1)]
         failing.write(b'{"left": "x"}\n')
         assert json.loads(await heard.readline()) == {"lost": 0}
@@ -181,14 +179,12 @@ def test_the_end_waits_for_no_connection_that_stands(tmp_path: Path, monkeypatch
     socket_file = tmp_path / "socket"
 
     async def ranks() -> None:
-        service = asyncio.create_task(served(socket_file))
-        while not socket_file.exists():
-            await asyncio.sleep(0.01)
+        service = await started(socket_file)
         _, silent = await asyncio.open_unix_connection(socket_file)
         _, last = await seated(socket_file, 0)
         last.write(b'{"goodbye": true}\n')
         last.close()
-        await asyncio.wait_for(service, 10.0)
+        await asyncio.wait_for(service, PATIENCE)
         silent.close()
 
     asyncio.run(ranks())
@@ -209,6 +205,14 @@ class NoLab:
 
 async def served(path: Path) -> None:
     await RankService(NoLab(), ("w0", "w1"), slots=4, path=path, patience=PATIENCE).serve("")  # type: ignore[arg-type]
+
+
+async def started(path: Path) -> asyncio.Task[None]:
+    """A service that listens at a path."""
+    service = asyncio.create_task(served(path))
+    while not path.exists():
+        await asyncio.sleep(0.01)
+    return service
 
 
 async def seated(path: Path, rank: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -94,6 +94,14 @@ def test_flow_mode_knows_windows_that_are_shorter_than_the_way_and_back(kind: st
         assert abs(flow / frame - 1) < 0.1, (flow / frame, kind, hosts, cluster.links, rounds)
 
 
+def test_the_window_of_a_ring_slides_over_all_its_steps() -> None:
+    """Each chunk is less than a window, and the ring waits for acknowledgements all the same."""
+    hosts = [[f"r{rack}h{at}" for at in range(3)] for rack in range(2)]
+    cluster = Cluster(rack_spine(racks=hosts, spines=1), LinkModel(host_byte=80, latency=50_000_000))
+    frame, flow = (way("ring", cluster, Rounds(1 << 20)).rounds[0] for way in (simulate, estimate))
+    assert abs(flow / frame - 1) < 0.01
+
+
 def test_a_window_bounds_the_rate_of_a_step() -> None:
     """A switch of 16 slots lets 4 KiB be under way, and a frame is acknowledged after two ways there and back."""
     model = Transformer(layers=4, hidden=256)

@@ -12,7 +12,7 @@ import pytest
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch.distributed import switch_command
+from catchment.host.torch.distributed import agreement, switch_command
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.settings import Settings
 
@@ -96,7 +96,8 @@ def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.Lo
     ]
 
 
-def test_what_stops_the_first_rank_is_every_ranks_error() -> None:
+def test_what_stops_the_first_rank_is_every_ranks_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "_MAKING", timedelta(seconds=5))
     first = Agreement(dist.HashStore(), 0, 1, timedelta(seconds=5))
     other = copy(first)
     other.rank = 1

@@ -275,6 +275,29 @@ def test_parameters_that_are_used_outside_of_their_layer_are_refused(
         together([lambda own=own: run(own) for own in links])
 
 
+class Unseen(Stack):
+    """Uses the last layer's weight where nobody sees calls of torch, as compiled code does."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        *first, last = self.layers
+        for layer in first:
+            x = layer(x)
+        with torch._C.DisableTorchFunction():
+            return x @ last.weight.T
+
+
+def test_parameters_of_a_layer_that_did_not_run_get_no_gradient(lab: RankLab) -> None:
+    """Backward tells where a call of torch is not seen."""
+
+    def run(own: Links) -> None:
+        told = r"of layer layers\.2 were used without its forward"
+        with ShardedModel(Unseen(3), MiCSOptions(), own) as mics, pytest.raises(ShardingError, match=told):
+            step(mics, own.rank)
+
+    with lab.linked(Groups.of(SIZE, 2, 2)) as links:
+        together([lambda own=own: run(own) for own in links])
+
+
 def test_a_loss_of_parameters_is_refused(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> None:
         stack = mics.model
