@@ -42,9 +42,14 @@ def start(kinds: Program) -> Iterator[Callable[..., SwitchProcess]]:
 
 
 @pytest.fixture
-def switch(kinds: Program, start: Callable[..., SwitchProcess]) -> SwitchProcess:
-    """A switch that runs kinds.p4."""
-    return start(program=kinds.shared_object, p4info=kinds.p4info_file)
+def program(kinds: Program) -> Program:
+    """What switches run; modules that test another program have their own."""
+    return kinds
+
+
+@pytest.fixture
+def switch(program: Program, start: Callable[..., SwitchProcess]) -> SwitchProcess:
+    return start(program=program.shared_object, p4info=program.p4info_file, program_dir=program.shared_object.parent)
 
 
 @pytest.fixture
@@ -65,15 +70,16 @@ def ports() -> Iterator[FramePorts]:
 
 @pytest.fixture
 def wired(
-    ports: FramePorts, start: Callable[..., SwitchProcess], kinds: Program, tmp_path: Path
+    ports: FramePorts, start: Callable[..., SwitchProcess], program: Program, tmp_path: Path
 ) -> Iterator[RawClient]:
     """The primary of a switch on four interfaces."""
     switch = start(
         grpc=f"unix:{tmp_path}/switch.sock",
         ports=ports.interfaces,
         prefix=ports.prefix,
-        program=kinds.shared_object,
-        p4info=kinds.p4info_file,
+        program=program.shared_object,
+        p4info=program.p4info_file,
+        program_dir=program.shared_object.parent,
     )
     with RawClient(switch.address) as client:
         assert client.arbitrate() == 0
@@ -81,5 +87,5 @@ def wired(
 
 
 @pytest.fixture
-def names(kinds: Program) -> Names:
-    return Names(kinds.p4info)
+def names(program: Program) -> Names:
+    return Names(program.p4info)

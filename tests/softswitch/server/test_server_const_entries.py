@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.inprocess import Switch
 from catchment.softswitch.interpreter import InterpretedSwitch
-from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
 PERMISSION_DENIED = 7
@@ -25,14 +23,6 @@ LARGEST = (1 << 31) - 1
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     return compiled("entries", tmp_path)
-
-
-@pytest.fixture
-def client(program: Program, start: Callable[..., SwitchProcess]) -> Iterator[RawClient]:
-    switch = start(program=program.shared_object, p4info=program.p4info_file, program_dir=program.shared_object.parent)
-    with RawClient(switch.address) as one:
-        assert one.arbitrate((0, 1)) == 0
-        yield one
 
 
 def entries(client: RawClient, names: Names, table: str) -> list[p4runtime_pb2.TableEntry]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from frame_ports import FramePorts, extras_probe
 from raw_client import Names, RawClient, UpdatesFailedError, as_bytes
 from server_programs import Program
 
-from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
@@ -24,25 +21,8 @@ Entity = p4runtime_pb2.Entity
 
 
 @pytest.fixture
-def wired(
-    ports: FramePorts, start: Callable[..., SwitchProcess], extras: Program, tmp_path: Path
-) -> Iterator[RawClient]:
-    """The primary of a switch that runs extras.p4 on four interfaces."""
-    switch = start(
-        grpc=f"unix:{tmp_path}/switch.sock",
-        ports=ports.interfaces,
-        prefix=ports.prefix,
-        program=extras.shared_object,
-        p4info=extras.p4info_file,
-    )
-    with RawClient(switch.address) as client:
-        assert client.arbitrate() == 0
-        yield client
-
-
-@pytest.fixture
-def names(extras: Program) -> Names:
-    return Names(extras.p4info)
+def program(extras: Program) -> Program:
+    return extras
 
 
 def code_of(call: object, *arguments: object) -> int:

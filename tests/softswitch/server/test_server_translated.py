@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import grpc
 import pytest
@@ -12,7 +10,6 @@ from frame_ports import PROBE_TYPE, FramePorts
 from raw_client import Names, RawClient, UpdatesFailedError
 from server_programs import Program, compiled
 
-from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
@@ -28,26 +25,8 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture
-def names(translated: Program) -> Names:
-    return Names(translated.p4info)
-
-
-@pytest.fixture
-def wired(
-    ports: FramePorts, start: Callable[..., SwitchProcess], translated: Program, tmp_path: Path
-) -> Iterator[RawClient]:
-    """The primary of a switch that runs translated.p4 on four interfaces."""
-    switch = start(
-        grpc=f"unix:{tmp_path}/switch.sock",
-        ports=ports.interfaces,
-        prefix=ports.prefix,
-        program=translated.shared_object,
-        p4info=translated.p4info_file,
-        program_dir=translated.shared_object.parent,
-    )
-    with RawClient(switch.address) as client:
-        assert client.arbitrate() == 0
-        yield client
+def program(translated: Program) -> Program:
+    return translated
 
 
 def packet_out(port: bytes) -> p4runtime_pb2.StreamMessageRequest:
