@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,8 @@ from time import perf_counter
 
 from rich.console import Console
 from rich.table import Table
+
+from catchment.json_text import json_text
 
 RESULTS = Path("build/bench")
 LESS_IS_BETTER = frozenset({"s", "ms", "us", "ns", "clocks", "clocks/packet", "clocks/push", "B", "MB"})
@@ -76,5 +77,5 @@ def publish(benchmark: str, figures: Sequence[Figure], notes: Sequence[str] = ()
     path = RESULTS / f"{benchmark}.json"
     rows = [{**asdict(f), "ratio": f.ratio, "met": f.met} for f in figures]
     document = {"benchmark": benchmark, "machine": platform.processor() or platform.machine(), "figures": rows}
-    path.write_text(json.dumps({**document, "notes": list(notes)}, indent=2) + "\n")
+    path.write_text(json_text({**document, "notes": list(notes)}, indent=2) + "\n")
     return path

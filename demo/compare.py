@@ -12,6 +12,8 @@ compute with by 2^-9 of the weight. So whole runs are compared by the mean loss 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from catchment.demo.outcome import Comparison, PassLosses
@@ -39,12 +41,25 @@ def compare(options: TrainingOptions, network: PassLosses, digest: str, beside: 
     """
     lost = network.missing(len(options.passes))
     passes = [index for index in range(len(options.passes)) if index not in lost]
-    gaps = [abs(network.mean(index) - beside.float_sums.mean(index)) for index in passes]
+    gaps = [_gap(network.mean(index), beside.float_sums.mean(index)) for index in passes]
     return Comparison(
         largest_gap=max(gaps),
         final_gap=gaps[-1],
         tolerance=TOLERANCE[options.wire_type],
-        equal_passes=sum(network.losses[index] == beside.exact_sums.losses[index] for index in passes),
+        equal_passes=sum(_equal(network.losses[index], beside.exact_sums.losses[index]) for index in passes),
         passes=len(passes),
         equal_weights=digest == beside.exact_digest,
     )
+
+
+def _gap(one: float, other: float) -> float:
+    """How far apart two losses are; infinity if only one of them has left the finite numbers."""
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    gap = abs(one - other)
+    return math.inf if math.isnan(gap) else gap
+
+
+def _equal(ones: Mapping[int, float], others: Mapping[int, float]) -> bool:
+    """Whether all workers' losses of a pass are equal; NaN equals NaN."""
+    return ones.keys() == others.keys() and all(_gap(ones[worker], others[worker]) == 0 for worker in ones)

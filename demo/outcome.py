@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from catchment.json_text import json_text
 
 
 @dataclass(slots=True)
@@ -112,5 +113,5 @@ class Outcome:
     missing: list[int] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """Save as JSON."""
-        path.write_text(json.dumps(asdict(self), indent=1))
+        """Save as JSON; a loss that is not finite is null."""
+        path.write_text(json_text(asdict(self), indent=1))

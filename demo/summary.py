@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def print_summary(outcome: Outcome, output: Path, console: Console) -> None:
         f"\n{outcome.parameters:,} parameters, {outcome.options['steps']} steps in {outcome.seconds:.0f} s: "
         f"validation loss {first:.3f} -> {last:.3f} nats per byte"
     )
+    if any(not math.isfinite(loss) for row in outcome.losses for loss in row):
+        say("the training diverged: losses are not finite, null in report.json; choose a smaller --rate")
     if outcome.comparison is not None:
         comparison = outcome.comparison
         same = "the same bits" if comparison.exact else "DIFFERENT BITS"
