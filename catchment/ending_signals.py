@@ -37,7 +37,8 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # a hang-up has come, and may come again
+                signal.signal(number, handler)
 
 
 def _hang_up(_number: int, _frame: FrameType | None) -> None:

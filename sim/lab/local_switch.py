@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.controlplane.programs.cache import is_compiled, programs_of
+from catchment.ending_signals import ended_as_by_ctrl_c
 from catchment.program import one_of, run_program
 from catchment.sim.lab.leaf import deploy_leaf, uplink_of
 from catchment.sim.lab.rank_service import RankService
@@ -49,6 +50,7 @@ def slots_of(*, in_callers: bool) -> int:
     return SLOTS_OF_SHARERS if in_callers else SLOTS
 
 
+@ended_as_by_ctrl_c()
 def local_switch(
     *,
     ranks: Annotated[int, typer.Option(help="Processes on the switch.", min=1, max=MAX_WORKERS)] = 1,

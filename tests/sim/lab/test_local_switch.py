@@ -126,6 +126,18 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> N
     assert list(short_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_of_a_local_switch_that_ends_as_it_starts(short_path: Path, sign: signal.Signals) -> None:
+    with _local_switch(short_path, 2, by=["env", "--default-signal=HUP"]) as (service, _):
+        until = time.monotonic() + 60
+        while not list(short_path.glob("catchment-*/*")):
+            assert time.monotonic() < until, "it makes no socket"
+            time.sleep(0.001)
+        service.send_signal(sign)
+        service.wait(60)
+    assert list(short_path.iterdir()) == []
+
+
 def test_nothing_is_left_of_a_local_switch_whose_terminal_closes(short_path: Path) -> None:
     """The signal comes more than once, from the shell and from the kernel; here until the end."""
     with _local_switch(short_path, 2, by=["env", "--default-signal=HUP"]) as (service, exits):
