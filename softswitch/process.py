@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from catchment.checkout import NATIVE
@@ -92,28 +92,28 @@ class SwitchProcess(WatchedProcess):
         timeout: float = 240.0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        if grpc is None:
-            self._folder = socket_folder("catchment-switch-")
-            grpc = f"unix:{self._folder.name}/p4runtime.sock"
-        command = command_line(
-            ports=ports, grpc=grpc, device_id=device_id, program=program, p4info=p4info,
-            program_dir=program_dir, cpu_port=cpu_port, executable=executable,
-        )  # fmt: skip
-        super().__init__(
-            [*prefix, *command, *extra],
-            name="the switch",
-            is_ready=is_ready_line,
-            error=SwitchProcessError,
-            timeout=timeout,
-            environment=environment,
-        )
+        with ExitStack() as exits:
+            self._exits = exits  # `stop` may be called before it is ready
+            if grpc is None:
+                grpc = f"unix:{exits.enter_context(socket_folder())}/p4runtime.sock"
+            command = command_line(
+                ports=ports, grpc=grpc, device_id=device_id, program=program, p4info=p4info,
+                program_dir=program_dir, cpu_port=cpu_port, executable=executable,
+            )  # fmt: skip
+            super().__init__(
+                [*prefix, *command, *extra],
+                name="the switch",
+                is_ready=is_ready_line,
+                error=SwitchProcessError,
+                timeout=timeout,
+                environment=environment,
+            )
+            self._exits = exits.pop_all()
         self.address: str = json.loads(self.ready_line)["grpc"]
         self.device_id = device_id
 
     def stop(self, grace: float = 5.0) -> int:
         """End it, as `WatchedProcess.stop`, and remove the folder of its socket."""
         code = super().stop(grace)
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._exits.close()
         return code

@@ -102,7 +102,7 @@ class RailLab:
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            self._folder = Path(exits.enter_context(socket_folder("rails-")))
+            self._folder = Path(exits.enter_context(socket_folder()))
             for rail in self._rates:
                 lab = ShmLab(self._hosts, lanes=self._lanes, extra=("--admin", str(self.admin(rail))))
                 self.labs[rail] = exits.enter_context(lab)
