@@ -1,7 +1,8 @@
 """What a switch of this machine does for the processes on its ports: it makes and removes the jobs of their groups.
 
 A process connects to a unix socket and keeps the connection; its end without a goodbye is the end of the process,
-which all others are told at once.  Lines of JSON, from a process:
+which all others are told at once.  So is a process that does not read what it is told: its connection ends when too
+much waits for it.  Lines of JSON, from a process:
 
     {"rank": 2}                                    who it is: the port that it will attach to
     {"attached": true}                             it has attached
@@ -47,6 +48,7 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_LINE = 65536
 _LEAST_SLOTS = 4
+_MOST_UNREAD = 8 << 20  # bytes that wait for a process: some hundred of the longest messages
 _ROOM = 8  # a new group gets an eighth of the free slots at most, so that there is room for many
 
 
@@ -222,5 +224,8 @@ async def _line(reader: asyncio.StreamReader) -> dict[str, Any] | None:
 
 
 def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    """Send a message, or end the connection of a process that does not read what it is told."""
     with contextlib.suppress(ConnectionError, RuntimeError):
         writer.write(json.dumps(message).encode() + b"\n")
+        if writer.transport.get_write_buffer_size() > _MOST_UNREAD:
+            writer.transport.abort()

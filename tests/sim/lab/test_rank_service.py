@@ -131,6 +131,20 @@ def test_a_process_that_ends_is_told_and_leaves_its_groups(processes: list[Proce
     assert "members" in processes[0].make("both", [0, 1])
 
 
+def test_a_process_that_does_not_read_is_lost(processes: list[Process]) -> None:
+    talker, reader, _ = processes
+    told = {"tell": "x" * 60_000, "hosts": []}
+    for number in range(1000):  # 60 MB
+        talker.say(told)
+        heard = reader.hear()
+        if heard == {"lost": 2}:
+            break
+        assert heard == {"told": told["tell"], "hosts": []}
+        assert number < 999, "all of it waits in the service's memory"
+    assert talker.hear() == {"lost": 2}
+    assert "members" in talker.make("pair", [0, 1])  # those that read go on
+
+
 def test_what_a_process_tells_the_others_hear(processes: list[Process]) -> None:
     processes[2].say({"tell": "w3 is lost", "hosts": ["w3"]})
     assert processes[0].hear() == processes[1].hear() == {"told": "w3 is lost", "hosts": ["w3"]}
