@@ -28,6 +28,14 @@ def test_neither_end_waits_for_one_that_says_nothing() -> None:
             reached.result(LIMIT)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:", ":5", "localhost", ""])
+def test_an_address_that_is_none_is_refused_at_both_ends(address: str) -> None:
+    with pytest.raises(ProxyError, match=r"HOST:PORT, or a path with a / in it"):
+        listen(address)
+    with pytest.raises(ProxyError, match=r"HOST:PORT, or a path with a / in it"):
+        connect(address, "a proxy", SECRET, {}, 0.2, lambda: None)
+
+
 def test_a_socket_that_a_killed_proxy_has_left_gives_way(tmp_path: Path) -> None:
     path = tmp_path / "proxy.sock"
     listen(str(path)).close()  # as a process that is killed leaves it
