@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -165,6 +166,10 @@ def execute(
 
 
 def _start_detached(topology: Path, name: str) -> None:
+    """Start the owner of a network; what it says is the network's log once it is up.
+
+    Another owner of the name may be at work, whose log stays.
+    """
     folder = run_folder()
     folder.mkdir(parents=True, exist_ok=True)
     reader, writer = os.pipe()
@@ -172,16 +177,18 @@ def _start_detached(topology: Path, name: str) -> None:
         sys.executable, "-m", "catchment.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
     ]  # fmt: skip
     with os.fdopen(reader, "rb") as ready:
-        with os.fdopen(writer, "wb"), (folder / f"{name}.log").open("wb") as log:
+        with os.fdopen(writer, "wb"), NamedTemporaryFile("wb", dir=folder, prefix=f"{name}-", delete=False) as log:
             owner = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 cwd=ROOT, pass_fds=[writer],
             )  # fmt: skip
         if not select.select([ready], [], [], _UP_SECONDS)[0]:
             owner.terminate()
-            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {folder / f'{name}.log'}")
+            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {log.name}")
         if ready.read() == _READY:
+            Path(log.name).rename(folder / f"{name}.log")
             return
     code = owner.wait()
-    said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
+    said = Path(log.name).read_text("utf-8", errors="replace").strip()
+    Path(log.name).unlink()
     raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {code}")

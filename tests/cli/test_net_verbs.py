@@ -69,6 +69,16 @@ def test_the_only_network_that_is_up_goes_down_beside_dead_ones(
     assert "say which network: none is up or left over" in call("net", "down", code=1)
 
 
+def test_a_second_owner_leaves_the_first_ones_log(call: Run, up: Up, tmp_path: Path) -> None:
+    up("lab")
+    log = tmp_path / "lab.log"
+    log.write_text("what the first one says\n")
+    before = set(tmp_path.iterdir())
+    call("net", "up", "-d", str(tmp_path / "lab.yaml"), code=1)
+    assert log.read_text() == "what the first one says\n"
+    assert set(tmp_path.iterdir()) == before
+
+
 def test_none_of_several_networks_goes_down_without_its_name(
     call: Run, up: Up, left_over: Callable[[str], None]
 ) -> None:

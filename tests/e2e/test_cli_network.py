@@ -20,6 +20,7 @@ from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces
 from catchment.sim.lab.mininet.naming import interface_name
+from catchment.wire.run_folder import run_folder
 
 LANES = 8
 
@@ -45,6 +46,7 @@ def test_from_an_empty_machine_to_a_sum_and_back(
 ) -> None:
     assert "is up" in catchment("net", "up", "-d", str(topology))
     assert "already up" in catchment("net", "up", "-d", str(topology), code=1)
+    assert "is up" in (run_folder() / f"{name}.log").read_text()
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
     hosts = ("opt", "w0", "w1", "w2", "w3")
     shown = json.loads(catchment("job", "show", "train", "--json"))
