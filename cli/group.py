@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -50,9 +51,10 @@ def modify_group(
     switch: SwitchArgument, number: NumberArgument, ports: PortsArgument,
     topology: TopologyOption = None, device_id: DeviceOption = 1,
 ) -> None:  # fmt: skip
-    """Give a group other ports."""
+    """Give a group other ports; its metadata stay."""
     with connect(switch, topology, device_id) as client:
-        client.modify(MulticastGroup(number, _replicas(ports)))
+        known = next(client.each(MulticastGroup(number)), MulticastGroup(number))
+        client.modify(replace(known, replicas=_replicas(ports)))
 
 
 @group_app.command("delete")

@@ -20,10 +20,15 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class MulticastGroup(Entity):
-    """What the replication engine does with a frame of this `mcast_grp`; as a pattern: that group, or (0) all."""
+    """What the replication engine does with a frame of this `mcast_grp`; as a pattern: that group, or (0) all.
+
+    Attributes:
+        metadata: bytes of the controller's own.
+    """
 
     number: int = 0
     replicas: tuple[Replica, ...] = ()
+    metadata: bytes = b""
 
     @classmethod
     def of_ports(cls, number: int, ports: Iterable[int]) -> MulticastGroup:
@@ -39,7 +44,9 @@ class MulticastGroup(Entity):
     def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
         self.select(message, p4info)
         if kind != "delete":
-            _add(message.packet_replication_engine_entry.multicast_group_entry, self.replicas)
+            out = message.packet_replication_engine_entry.multicast_group_entry
+            out.metadata = self.metadata
+            _add(out, self.replicas)
 
     def select(self, message: Any, p4info: P4Info) -> None:
         message.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = self.number
@@ -47,7 +54,7 @@ class MulticastGroup(Entity):
     @classmethod
     def decode(cls, message: Any, p4info: P4Info) -> MulticastGroup:
         found = message.packet_replication_engine_entry.multicast_group_entry
-        return cls(found.multicast_group_id, _replicas(found))
+        return cls(found.multicast_group_id, _replicas(found), found.metadata)
 
 
 @dataclass(frozen=True, slots=True)

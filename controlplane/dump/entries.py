@@ -121,7 +121,15 @@ def member_groups_of(document: Mapping[str, Any], profile: str, client: SwitchCl
 
 def multicast_groups_of(document: Mapping[str, Any], client: SwitchClient) -> list[MulticastGroup]:
     """The multicast groups of a document; errors as `entries_of`."""
-    return _numbered(document, ("multicast_groups",), lambda n, line: MulticastGroup(n, _replicas(line)), client)
+
+    def group(number: int, line: Any) -> MulticastGroup:
+        if not isinstance(line, Mapping):
+            return MulticastGroup(number, _replicas(line))
+        if unknown := set(line) - {"replicas", "metadata"}:
+            raise TypeError(f"unknown: {', '.join(sorted(map(str, unknown)))}; a group has replicas, metadata")
+        return MulticastGroup(number, _replicas(line["replicas"]), bytes.fromhex(str(line.get("metadata", ""))))
+
+    return _numbered(document, ("multicast_groups",), group, client)
 
 
 def clone_sessions_of(document: Mapping[str, Any], client: SwitchClient) -> list[CloneSession]:

@@ -49,7 +49,7 @@ def read_document(
         document |= {
             "profiles": _profiles(client),
             "multicast_groups": {
-                group.number: [Line(_replica(one)) for one in group.replicas]
+                group.number: _multicast_group(group)
                 for group in sorted(client.each(MulticastGroup()), key=lambda one: one.number)
             },
             "clone_sessions": {
@@ -88,6 +88,12 @@ def plain(entry: TableEntry) -> dict[str, Any]:
         idle_timeout_ns=entry.idle_timeout_ns,
         metadata=entry.metadata.hex(),
     )
+
+
+def _multicast_group(group: MulticastGroup) -> Any:
+    """Its replicas, beside its metadata if it has any."""
+    replicas = [Line(_replica(one)) for one in group.replicas]
+    return Line(replicas=replicas, metadata=group.metadata.hex()) if group.metadata else replicas
 
 
 def _given(**fields: Any) -> dict[str, Any]:
