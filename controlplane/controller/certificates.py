@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -232,6 +233,8 @@ def _write(certificate: Path, secret: Path, issued: x509.Certificate, key: ec.El
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     for path, content in ((secret, pem), (certificate, issued.public_bytes(serialization.Encoding.PEM))):
         beside = path.with_name(f"{path.name}.new")
-        beside.touch(mode=0o600 if path == secret else 0o644)
-        beside.write_bytes(content)
+        beside.unlink(missing_ok=True)  # others may read one that is there, or it leads elsewhere
+        mode = 0o600 if path == secret else 0o644
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(content)
         beside.rename(path)
