@@ -191,7 +191,7 @@ def test_unix_sockets(start: Callable[..., SwitchProcess], tmp_path: Path) -> No
         assert client.arbitrate() == 0
     assert run("--grpc", switch.address).returncode == 1, "it took the socket of a switch that lives"
     with RawClient(switch.address) as client:
-        assert client.arbitrate() == 0
+        assert client.arbitrate((0, 2)) == 0  # the switch may not have seen the end of the first one
     left = tmp_path / "left.sock"
     with socket.socket(socket.AF_UNIX) as dead:  # as a switch that was killed leaves one
         dead.bind(str(left))
