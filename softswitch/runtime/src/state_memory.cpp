@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <numeric>
 #include <random>
 #include <system_error>
 
@@ -29,7 +30,7 @@ constexpr std::size_t kSharedBytes = std::size_t{1} << 34;
 /// and where sanitizers have nothing of their own.
 constexpr std::uintptr_t kFirstBase = 0x5500'0000'0000;
 constexpr std::uintptr_t kLastBase = 0x5550'0000'0000;
-constexpr int kTries = 16;
+constexpr std::size_t kPlaces = (kLastBase - kFirstBase) / kSharedBytes;
 /// Blocks from this size on are zero whenever they are handed out.
 constexpr std::size_t kCleared = std::size_t{1} << 16;
 
@@ -83,21 +84,34 @@ void StateMemory::map_shared() {
     throw std::system_error(errno, std::generic_category(),
                             "cannot make the state's shared memory");
   }
-  std::random_device dice;
-  for (int i = 0; i < kTries && base_ == nullptr; ++i) {
-    const std::size_t place = dice() % ((kLastBase - kFirstBase) / kHugePage);
-    auto* const wanted = reinterpret_cast<void*>(kFirstBase + place * kHugePage);
-    void* const base = mmap(wanted, capacity_, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory_.get(), 0);
-    if (base == wanted) {
-      base_ = static_cast<std::byte*>(base);
-    } else if (base != MAP_FAILED) {
-      munmap(base, capacity_);  // a kernel that takes the address for a hint
+  std::array<std::size_t, kPlaces> places{};
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::ranges::shuffle(places, std::mt19937(std::random_device{}()));
+  for (const std::size_t place : places) {
+    place_ = ClaimedPlace::take(place);
+    if (place_ && map_shared_at(place)) {
+      return;
     }
   }
-  if (base_ == nullptr) {
+  // Others have them all. A process that is let in there, too, may have to keep to its rings.
+  place_.reset();
+  if (std::ranges::none_of(places, [this](std::size_t place) { return map_shared_at(place); })) {
     throw std::system_error(errno, std::generic_category(), "cannot map the state's shared memory");
   }
+}
+
+bool StateMemory::map_shared_at(std::size_t place) {
+  auto* const wanted = reinterpret_cast<void*>(kFirstBase + place * kSharedBytes);
+  void* const base = mmap(wanted, capacity_, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory_.get(), 0);
+  if (base == wanted) {
+    base_ = static_cast<std::byte*>(base);
+    return true;
+  }
+  if (base != MAP_FAILED) {
+    munmap(base, capacity_);  // a kernel that takes the address for a hint
+  }
+  return false;
 }
 
 StateMemory::~StateMemory() { munmap(base_, capacity_); }

@@ -8,12 +8,14 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "catchment/common/cache_line.hpp"
 #include "catchment/common/file_descriptor.hpp"
+#include "claimed_place.hpp"
 
 namespace catchment::softswitch {
 
@@ -48,6 +50,7 @@ class StateMemory final : public std::pmr::memory_resource {
 
   void map_process();
   void map_shared();
+  bool map_shared_at(std::size_t place);
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
@@ -56,6 +59,7 @@ class StateMemory final : public std::pmr::memory_resource {
 
   mutable std::mutex mutex_;  // programs are made, and end, beside control calls
   FileDescriptor memory_;
+  std::optional<ClaimedPlace> place_;
   std::byte* base_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;  // bytes from the base that have ever been handed out

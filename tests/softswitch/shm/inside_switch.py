@@ -21,10 +21,13 @@ Launch = Callable[..., SwitchProcess]
 def launch_inside(launch: LaunchOne, folder: Path) -> Launch:
     """Starts switches on the sockets `folder`/NAME1 to 4, whose operator's socket is `folder`/NAMEadmin."""
 
-    def launch_one(name: str = "", *, options: str = "", in_callers: bool = True) -> SwitchProcess:
+    def launch_one(
+        name: str = "", *, options: str = "", in_callers: bool = True, prefix: tuple[str, ...] = ()
+    ) -> SwitchProcess:
         return launch(
             ports={port: f"shm:{folder}/{name}{port}{options}" for port in PORTS},
             extra=("--admin", f"{folder}/{name}admin", *(["--in-callers"] if in_callers else [])),
+            prefix=prefix,
         )
 
     return launch_one

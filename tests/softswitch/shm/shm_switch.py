@@ -39,11 +39,14 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def launch(folder: Path, wires: tuple[Path, Path]) -> Iterator[Launch]:
-    """Starts switches on the sockets `folder`/1 to 4, with `options` after each path, `extra` ones of their own."""
+    """Starts switches, behind `prefix`, on `folder`/1 to 4, with `options` after each path and `extra` arguments."""
     started: list[SwitchProcess] = []
 
     def launch_one(
-        options: str = "", ports: dict[int, str] | None = None, extra: tuple[str, ...] = ()
+        options: str = "",
+        ports: dict[int, str] | None = None,
+        extra: tuple[str, ...] = (),
+        prefix: tuple[str, ...] = (),
     ) -> SwitchProcess:
         switch = SwitchProcess(
             ports=ports or {port: f"shm:{folder}/{port}{options}" for port in PORTS},
@@ -51,6 +54,7 @@ def launch(folder: Path, wires: tuple[Path, Path]) -> Iterator[Launch]:
             p4info=wires[1],
             executable=EXECUTABLE,
             extra=extra,
+            prefix=prefix,
         )
         started.append(switch)
         return switch

@@ -39,6 +39,17 @@ while True:
 """
 
 
+# Has the names of all places for switches' memory, whatever program it becomes.
+TAKER = """
+import os, socket, sys
+taken = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(64)]
+for number, one in enumerate(taken):
+    one.bind(f"\\0catchment-state-{os.geteuid()}-{number}")
+    one.set_inheritable(True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 def frame(rng: random.Random, most: int = 1500) -> bytes:
     """One in four goes to all ports."""
     return rng.randbytes(12) + rng.choice((b"\x08\x00",) * 3 + (b"\x88\xb7",)) + rng.randbytes(rng.randrange(most - 13))
@@ -147,7 +158,8 @@ def test_ports_agree_frame_by_frame_with_those_of_the_switch(
             for port in PORTS:
                 for admin in (one, two):  # a ring is read a little after it is written
                     until(lambda admin=admin, port=port: counted(admin, port)["rx_packets"] == came[port])
-                assert counted(one, port) == counted(two, port)
+                # What a program sends to a port without a peer is counted a little later.
+                until(lambda one=one, two=two, port=port: counted(one, port) == counted(two, port))
 
 
 def test_long_bursts_come_once_and_in_order_while_another_runs_frames(
@@ -228,6 +240,26 @@ def test_a_port_without_room_among_the_callers_has_rings_of_its_own(launch_insid
     assert not two.inside
     assert crosses(one, two)
     until(lambda: "no room for its rings" in switch.output)
+    assert switch.is_alive()
+
+
+def test_a_process_is_let_in_by_several_switches_at_once(launch_inside: Launch, folder: Path) -> None:
+    """The memory of each lies at the same address in all processes, and no two of them overlap."""
+    switches = 8
+    ports = []
+    for number in range(switches):
+        launch_inside(f"of{number}-")
+        ports.append((inside(folder / f"of{number}-1"), inside(folder / f"of{number}-2")))
+    assert [one.inside and two.inside for one, two in ports] == [True] * switches
+    assert all(crosses(one, two) for one, two in ports)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it has a network namespace, and so names, of its own")
+def test_a_switch_starts_where_others_have_all_places_for_its_memory(launch_inside: Launch, folder: Path) -> None:
+    switch = launch_inside(prefix=("unshare", "--net", sys.executable, "-c", TAKER))
+    one, two = inside(folder / "1"), inside(folder / "2")
+    assert not one.inside  # it has no way to wake a process of another network namespace
+    assert crosses(one, two)
     assert switch.is_alive()
 
 
