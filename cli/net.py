@@ -9,7 +9,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -172,23 +171,24 @@ def _start_detached(topology: Path, name: str) -> None:
     """
     folder = run_folder()
     folder.mkdir(parents=True, exist_ok=True)
+    log = folder / f"{name}.{os.getpid()}.log"
     reader, writer = os.pipe()
     command = [
         sys.executable, "-m", "catchment.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
     ]  # fmt: skip
     with os.fdopen(reader, "rb") as ready:
-        with os.fdopen(writer, "wb"), NamedTemporaryFile("wb", dir=folder, prefix=f"{name}-", delete=False) as log:
+        with os.fdopen(writer, "wb"), log.open("wb") as output:
             owner = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
                 cwd=ROOT, pass_fds=[writer],
             )  # fmt: skip
         if not select.select([ready], [], [], _UP_SECONDS)[0]:
             owner.terminate()
-            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {log.name}")
+            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {log}")
         if ready.read() == _READY:
-            Path(log.name).rename(folder / f"{name}.log")
+            log.rename(folder / f"{name}.log")
             return
     code = owner.wait()
-    said = Path(log.name).read_text("utf-8", errors="replace").strip()
-    Path(log.name).unlink()
+    said = log.read_text("utf-8", errors="replace").strip()
+    log.unlink()
     raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {code}")

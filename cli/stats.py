@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import sys
 import time
@@ -28,6 +27,7 @@ from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
+from catchment.json_text import json_text
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 
 _Answer = TypeVar("_Answer")
@@ -140,7 +140,7 @@ def _watch(place: Place, names: Sequence[str], seconds: float, as_json: bool) ->
             began = time.monotonic()
             found = {name: _look_if_up(place, name) for name in names}
             if as_json:
-                typer.echo(json.dumps([_json(name, one) for name, one in found.items()]))
+                typer.echo(json_text([_json(name, one) for name, one in found.items()]))
             elif live is not None:
                 live.update(Group(*_screen(found, earlier, seconds)), refresh=True)
             else:

@@ -21,11 +21,19 @@ def quoted_numbers(value: Any, path: str = "") -> list[str]:
     return []
 
 
+def _read(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
 def check(printed: str) -> None:
     """Check what a verb has printed: one JSON value, or one a line."""
     try:
-        values = [json.loads(printed)]
+        values = [_read(printed)]
     except ValueError:
-        values = [json.loads(line) for line in printed.splitlines() if line.strip()]
+        values = [_read(line) for line in printed.splitlines() if line.strip()]
     quoted = quoted_numbers(values)
     assert not quoted, f"numbers as strings: {', '.join(quoted)}"

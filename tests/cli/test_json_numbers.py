@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import pytest
 from json_numbers import check, quoted_numbers
+
+from catchment.cli.output import print_json
 
 
 @pytest.mark.parametrize(
@@ -22,6 +26,19 @@ from json_numbers import check, quoted_numbers
 )
 def test_quoted_numbers_are_found(value: Any, places: list[str]) -> None:
     assert quoted_numbers(value) == places
+
+
+@pytest.mark.parametrize("printed", ['{"a": NaN}', '{"a": 1}\n{"a": -Infinity}\n'])
+def test_words_that_json_does_not_have_are_found(printed: str) -> None:
+    with pytest.raises(AssertionError, match="is no JSON"):
+        check(printed)
+
+
+def test_what_verbs_print_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json([{"ratio": math.nan, "bound": math.inf}])
+    printed = capsys.readouterr().out
+    check(printed)
+    assert json.loads(printed) == [{"ratio": None, "bound": None}]
 
 
 def test_each_line_is_checked() -> None:

@@ -89,9 +89,4 @@ def test_a_diverged_training_says_so_in_the_summary_and_in_json(tmp_path: Path) 
         assert ("the training diverged" in screen.getvalue()) is said
     path = tmp_path / "report.json"
     diverged.write(path)
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
-
-    saved = json.loads(path.read_text(), parse_constant=refuse)
-    assert saved["losses"] == [[1.0, 1.0], [None, None]]
+    assert json.loads(path.read_text())["losses"] == [[1.0, 1.0], [None, None]]
