@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "catchment/shm/abstract_name.hpp"
 #include "catchment/shm/error.hpp"
 #include "unix_socket.hpp"
 
@@ -19,23 +20,9 @@ constexpr const char* kPrefix = "catchment-";
 constexpr char kAfterName = '.';
 constexpr int kMostUnread = 64;
 
-struct Address {
-  sockaddr_un place{};
-  socklen_t bytes = 0;
-};
-
-/// A zero byte, then the name.
-Address abstract(const std::string& name) {
-  Address out;
-  out.place.sun_family = AF_UNIX;
-  name.copy(out.place.sun_path + 1, sizeof out.place.sun_path - 1);
-  out.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return out;
-}
-
 void bind_to(int socket, const std::string& name) {
-  const Address address = abstract(name);
-  if (bind(socket, reinterpret_cast<const sockaddr*>(&address.place), address.bytes) != 0) {
+  const AbstractName abstract(name);
+  if (bind(socket, abstract.address(), abstract.bytes()) != 0) {
     throw ShmError("cannot give a unix socket a name", errno);
   }
 }
@@ -77,10 +64,10 @@ std::string bell_in(const sockaddr_un& address, socklen_t bytes) {
 Ringer::Ringer() : socket_(unix_socket(SOCK_DGRAM)) {}
 
 bool Ringer::ring(const std::string& name) const {
-  const Address address = abstract(name);
+  const AbstractName abstract(name);
   // A full queue holds wake-ups enough.
-  return sendto(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-                reinterpret_cast<const sockaddr*>(&address.place), address.bytes) == 1 ||
+  return sendto(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, abstract.address(),
+                abstract.bytes()) == 1 ||
          errno == EAGAIN;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -39,14 +40,14 @@ while True:
 """
 
 
-# Has the names of all places for switches' memory, whatever program it becomes.
+# Has the names of all places for switches' memory, of which one is given, whatever program it becomes.
 TAKER = """
 import os, socket, sys
 taken = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(64)]
 for number, one in enumerate(taken):
-    one.bind(f"\\0catchment-state-{os.geteuid()}-{number}")
+    one.bind("\\0" + sys.argv[1].rpartition("-")[0] + f"-{number}")
     one.set_inheritable(True)
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
@@ -75,6 +76,15 @@ def another(path: Path) -> Iterator[subprocess.Popen[str]]:
         sender.kill()
         sender.wait(PATIENCE)
         sender.stdout.close()
+
+
+def named_with_a_number(pid: int) -> list[str]:
+    """The abstract sockets of a process whose names end with a number of one or two digits."""
+    links = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:")}
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    names = [row[7].removeprefix("@") for row in rows if len(row) > 7 and row[6] in inodes and row[7].startswith("@")]
+    return [name for name in names if re.fullmatch(r".*-\d{1,2}", name)]
 
 
 def counted(admin: SwitchAdmin, port: int) -> dict[str, Any]:
@@ -256,7 +266,8 @@ def test_a_process_is_let_in_by_several_switches_at_once(launch_inside: Launch, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it has a network namespace, and so names, of its own")
 def test_a_switch_starts_where_others_have_all_places_for_its_memory(launch_inside: Launch, folder: Path) -> None:
-    switch = launch_inside(prefix=("unshare", "--net", sys.executable, "-c", TAKER))
+    (name,) = named_with_a_number(launch_inside("first-").pid)
+    switch = launch_inside(prefix=("unshare", "--net", sys.executable, "-c", TAKER, name))
     one, two = inside(folder / "1"), inside(folder / "2")
     assert not one.inside  # it has no way to wake a process of another network namespace
     assert crosses(one, two)
