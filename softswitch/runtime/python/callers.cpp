@@ -5,6 +5,7 @@
 
 #include <array>
 #include <csignal>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -121,6 +122,13 @@ std::string inject_and_raise(Caller& caller, std::uint32_t port, const std::stri
                              int number) {
   const rt::InputFrame in = input(port, frame);
   FunctionExit exit([number](const rt::OutFrame&) { static_cast<void>(raise(number)); });
+  return name_of(caller.run({&in, 1}, exit));
+}
+
+/// Runs one frame; there is no memory any more when the first leaves.
+std::string inject_and_throw(Caller& caller, std::uint32_t port, const std::string& frame) {
+  const rt::InputFrame in = input(port, frame);
+  FunctionExit exit([](const rt::OutFrame&) { throw std::bad_alloc(); });
   return name_of(caller.run({&in, 1}, exit));
 }
 
@@ -272,7 +280,8 @@ void bind_callers(py::module_& module) {
       .def("inject", &inject)
       .def("inject_beside", &inject_beside)
       .def("repeat", &repeat)
-      .def("inject_and_raise", &inject_and_raise);
+      .def("inject_and_raise", &inject_and_raise)
+      .def("inject_and_throw", &inject_and_throw);
 }
 
 }  // namespace catchment::softswitch

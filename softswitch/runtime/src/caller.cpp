@@ -176,6 +176,31 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld h
     unlock();
     return Outcome::refused;
   }
+  try {
+    run_inside(frames, exit);
+  } catch (...) {
+    leave_torn(exit);
+    throw;
+  }
+  unlock();
+  return Outcome::ran;
+}
+
+void Caller::leave_torn(Exit& exit) {
+  out_.use(nullptr);
+  for (std::size_t i = 0; i < out_.size(); ++i) {
+    out_.release(out_[i].data);
+  }
+  out_.truncate(0);
+  program_.reset();  // it may be in the middle of a frame; the next one finds a new instance
+  bound_ = false;
+  opened_ = 0;
+  exit.close();
+  note_torn(state_.gate);
+  unlock();
+}
+
+void Caller::run_inside(std::span<const rt::InputFrame> frames, Exit& exit) {
   if (!bound_) {
     (*program_)->bind(state_.program.bindings());
     bound_ = true;
@@ -205,8 +230,6 @@ Outcome Caller::run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld h
   }
   out_.truncate(0);
   exit.close();
-  unlock();
-  return Outcome::ran;
 }
 
 void Caller::digest(std::uint32_t digest_id, std::vector<std::string> members) {

@@ -69,7 +69,8 @@ class Caller final : private rt::Hooks {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  /// Runs frames as the switch would; unless they ran, nothing has happened to them.
+  /// Runs frames as the switch would; unless they ran, nothing has happened to them. What is thrown
+  /// on the way, as when memory ends, leaves a state behind that is torn.
   Outcome run(std::span<const rt::InputFrame> frames, Exit& exit, IfHeld held = IfHeld::wait);
 
   [[nodiscard]] const std::shared_ptr<StateMapping>& memory() const { return memory_; }
@@ -86,6 +87,10 @@ class Caller final : private rt::Hooks {
   /// to be woken. What the last look said.
   int look(pthread_mutex_t& mutex);
   void unlock() const;
+  /// The part of run() under the lock.
+  void run_inside(std::span<const rt::InputFrame> frames, Exit& exit);
+  /// Gives the lock back in the middle of a batch.
+  void leave_torn(Exit& exit);
   /// Opens the program that the state is of, without the lock. Whether it can be run here.
   bool open(std::uint64_t epoch, const SharedProgram& program);
 

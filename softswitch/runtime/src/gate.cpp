@@ -50,9 +50,13 @@ GateState::GateState() {
   check(error, "cannot make the data plane's lock");
 }
 
-void note_death(GateState& state) {
+void note_torn(GateState& state) {
   Soundness before = Soundness::sound;
   state.soundness.compare_exchange_strong(before, Soundness::torn);
+}
+
+void note_death(GateState& state) {
+  note_torn(state);
   pthread_mutex_consistent(&state.mutex);
 }
 

@@ -38,6 +38,8 @@ struct GateState {
   alignas(kCacheLine) std::atomic<std::uint32_t> occupied{0};
 };
 
+/// Notes that registers may not be what whole frames have left; for the owner of the mutex.
+void note_torn(GateState& state);
 /// Notes that the last owner of the mutex died with it; for the new one.
 void note_death(GateState& state);
 /// Whether fewer control calls have entered than had arrived.

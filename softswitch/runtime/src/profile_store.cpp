@@ -5,7 +5,13 @@
 
 namespace catchment::softswitch {
 
-/// Weights become repetitions, at most 256 in all.
+namespace {
+
+constexpr std::int64_t kRepetitions = 256;
+
+}  // namespace
+
+/// Makes repetitions of weights, at least one of each: 256 in all, or a few more.
 void GroupActions::set(const std::vector<Weighted>& members) {
   std::int64_t divisor = 0;
   std::int64_t sum = 0;
@@ -16,8 +22,8 @@ void GroupActions::set(const std::vector<Weighted>& members) {
   expanded.clear();
   for (const auto& [action, weight] : members) {
     std::int64_t copies = divisor > 0 ? weight / divisor : 1;
-    if (divisor > 0 && sum / divisor > 256) {
-      copies = std::max<std::int64_t>(1, weight * 256 / sum);
+    if (divisor > 0 && sum / divisor > kRepetitions) {
+      copies = std::max<std::int64_t>(1, std::int64_t{weight} * kRepetitions / sum);
     }
     expanded.insert(expanded.end(), static_cast<std::size_t>(copies), action);
   }

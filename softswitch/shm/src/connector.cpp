@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -58,12 +59,17 @@ Connector::Connector(std::string path, Enter enter)
 }
 
 void Connector::ask() {
-  FileDescriptor socket;
   try {
-    socket = unix_socket(SOCK_STREAM);
+    connect();
   } catch (const ShmError& problem) {
-    return lost(problem.status(), problem.what());
+    lost(problem.status(), problem.what());
+  } catch (const std::exception& problem) {
+    lost(CATCHMENT_SHM_SYSTEM, problem.what());
   }
+}
+
+void Connector::connect() {
+  FileDescriptor socket = unix_socket(SOCK_STREAM);
   if (enter_) {
     bell_->lend_name(socket.get());
   }
@@ -119,8 +125,10 @@ std::optional<Attached> Connector::take_answer() {
   } catch (const ShmError& problem) {
     hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
     lost(problem.status(), problem.what());
-    return std::nullopt;
+  } catch (const std::exception& problem) {
+    lost(CATCHMENT_SHM_SYSTEM, problem.what());
   }
+  return std::nullopt;
 }
 
 Attached Connector::go_in(const Welcome& welcome, FileDescriptor memory) {

@@ -39,7 +39,7 @@ void InsideWay::put(const Pieces& frame, Channel& channel) {
       frames_.size() >= channel.mapping().geometry().cells) {
     publish(channel);
   } else if (queued_ >= try_at_) {
-    if (insider_->run_if_free(frames_, channel)) {
+    if (!follows(channel) && insider_->run_if_free(frames_, channel)) {
       clear();
       try_at_ = kBytesAtOnce;
     } else {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "catchment/common/leftover_socket.hpp"
 #include "catchment/shm/bell.hpp"
 #include "catchment/shm/error.hpp"
 #include "unix_socket.hpp"
@@ -17,29 +18,6 @@ namespace catchment::shm {
 namespace {
 
 constexpr int kBacklog = 16;
-
-/// Removes a socket that no process listens on any more. Throws ShmError when a process does.
-void clear_leftover(const std::string& path, const sockaddr_un& address) {
-  struct stat status{};
-  if (lstat(path.c_str(), &status) != 0) {
-    return;
-  }
-  if (!S_ISSOCK(status.st_mode)) {
-    throw ShmError(CATCHMENT_SHM_ARGUMENT,
-                   path + ": exists and is not a socket; choose another path");
-  }
-  const FileDescriptor probe = unix_socket(SOCK_STREAM);
-  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-      errno == EAGAIN) {
-    throw ShmError(CATCHMENT_SHM_ARGUMENT, path + ": another process listens there");
-  }
-  if (errno != ECONNREFUSED) {
-    throw ShmError(path + ": cannot tell whether it is in use", errno);
-  }
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    throw ShmError(path + ": cannot remove what a killed switch left behind", errno);
-  }
-}
 
 FileDescriptor no_file() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -54,7 +32,9 @@ FileDescriptor accept_from(int socket, sockaddr_un& from, socklen_t& bytes) {
 Listener::Listener(const std::string& path, ::mode_t mode)
     : path_(path), socket_(unix_socket(SOCK_STREAM)), spare_(no_file()) {
   const sockaddr_un address = address_of(path);
-  clear_leftover(path, address);
+  if (const auto fault = remove_leftover_socket(address)) {
+    throw ShmError(CATCHMENT_SHM_ARGUMENT, path + ": " + *fault);
+  }
   // No peer may connect before the permissions are set.
   fchmod(socket_.get(), 0);
   if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {

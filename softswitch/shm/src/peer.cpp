@@ -65,7 +65,7 @@ void Peer::let_go(catchment_shm_status status, const std::string& why) {
   connector_.lost(status, why);
   error_ = connector_.why();
   if (lent_) {
-    retired_ = std::move(channel_);  // the caller may still read its frames
+    retired_ = std::move(*channel_).retire();
   }
   inside_.reset();
   channel_.reset();

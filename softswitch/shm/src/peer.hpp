@@ -90,7 +90,8 @@ class Peer {
   std::optional<Channel> channel_;  // outlives what keeps its descriptor to this process
   Connector connector_;
   std::optional<InsideWay> inside_;  // of the channel, if the peer was let in
-  std::optional<Channel> retired_;   // the one before, while the caller looks at its frames
+  /// What the channel before had, while the caller looks at its frames.
+  std::optional<Channel::Memory> retired_;
   AdaptivePatience patience_{kPeerPatience};
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;

@@ -83,7 +83,10 @@ def main() -> None:
             method, arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        say(getattr(caller, method)(*arguments))
+        try:
+            say(getattr(caller, method)(*arguments))
+        except MemoryError as error:
+            say(type(error).__name__)
 
 
 if __name__ == "__main__":

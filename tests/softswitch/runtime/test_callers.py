@@ -156,6 +156,20 @@ def test_who_finds_a_dead_owner_leaves_frames_to_the_switch(switch: Switch, call
     assert switch.read_register("second", 3) == 5
 
 
+def test_who_has_no_memory_left_in_the_middle_of_a_frame_gives_the_lock_back(
+    switch: Switch, callers: list[CallerProcess]
+) -> None:
+    one, two = callers
+    assert one.inject(1, frame(4, cell=7))[0] == "ran"
+    one.ask("inject_and_throw", 1, frame(9, cell=3))
+    assert one.answer() == "MemoryError"
+    assert two.inject(1, frame(5, cell=3)) == ("torn", [], [])
+    assert switch.read_registers("first") == [0] * CELLS  # the switch has repaired it
+    for caller in (two, one):
+        assert caller.inject(1, frame(5, cell=3)) == ("ran", [(2, frame(5, cell=3))], [])
+    assert switch.read_register("second", 3) == 5
+
+
 def test_nobody_waits_long_for_a_stopped_owner(switch: Switch, callers: list[CallerProcess]) -> None:
     one, two = callers
     one.ask("inject_and_raise", 1, frame(9, cell=3), int(signal.SIGSTOP))

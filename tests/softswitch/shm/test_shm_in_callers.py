@@ -221,6 +221,28 @@ def test_who_does_not_wait_for_another_one_keeps_its_frames(
     assert two.receive(0.0) == []
 
 
+def test_frames_wait_for_those_before_them_that_were_left_to_the_switch(launch_inside: Launch, folder: Path) -> None:
+    """A peer leaves what it has to the switch while another one stops with the lock; the lock is free again then."""
+    switch = launch_inside()
+    one, two = inside(folder / "1"), inside(folder / "2")
+    head = b"0123456789ab\x08\x00"
+    ends = time.monotonic() + PATIENCE
+    with another(folder / "3") as sender:
+        for _ in range(5):
+            with Stopped(switch):
+                left = False
+                while not left:
+                    assert time.monotonic() < ends
+                    with Stopped(sender):
+                        one.send([head])
+                    left = not two.receive(0.0)
+                burst = [head + bytes([number]) * 1400 for number in range(30)]  # from 32 KiB on it looks for the lock
+                assert one.queue(burst) == len(burst)
+                assert two.receive(0.0) == []
+            until(one.flush_if_free)
+            assert take(two, 1 + len(burst)) == [head, *burst]
+
+
 def test_a_switch_ends_while_a_peer_is_stopped_in_the_data_plane(
     launch_inside: Launch, wires: tuple[Path, Path], folder: Path
 ) -> None:

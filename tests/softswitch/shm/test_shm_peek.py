@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +35,8 @@ class Looker:
     def peek(self) -> int:
         return int(self._library.catchment_shm_peek(self.handle, self.frames, BATCH))
 
-    def wait(self) -> int:
-        return int(self._library.catchment_shm_wait(self.handle, 1, 60 * SECOND))
+    def wait(self, timeout: int = 60 * SECOND) -> int:
+        return int(self._library.catchment_shm_wait(self.handle, 1, timeout))
 
     def read(self, count: int) -> list[bytes]:
         return [ctypes.string_at(frame.data, frame.length) for frame in self.frames[:count]]
@@ -101,6 +102,9 @@ def test_the_memory_outlives_its_switch(launch: Launch, folder: Path) -> None:
     library = c.library()
     while library.catchment_shm_check(looker.handle) == 0:  # notices, and lets go of the switch
         pass
+    before = time.thread_time()
+    assert looker.wait(SECOND) < 0
+    assert time.thread_time() - before < 0.2  # it sleeps until there is a switch again
     assert looker.read(1) == [frame(7)]
     assert looker.peek() < 0
     looker.detach()

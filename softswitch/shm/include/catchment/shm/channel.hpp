@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "catchment/shm/link.hpp"
 #include "catchment/shm/mapping.hpp"
@@ -85,6 +86,14 @@ class Channel {
     const std::uint32_t room = (events & kForRoom) != 0 && out_.may_have_room() ? kForRoom : 0U;
     return frames | room;
   }
+
+  /// The memory in which frames lie that a caller may still look at.
+  struct Memory {
+    Mapping rings;
+    OwnFrames own;
+  };
+  /// Hangs up, and gives away the memory.
+  [[nodiscard]] Memory retire() && { return {std::move(mapping_), std::move(own_)}; }
 
   /// What the other side wrote that cannot be.
   [[nodiscard]] const Fault& fault() const { return in_.fault() ? in_.fault() : out_.fault(); }

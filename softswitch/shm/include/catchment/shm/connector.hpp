@@ -51,6 +51,8 @@ class Connector {
 
  private:
   void ask();
+  /// Throws what ask() takes for a switch that is not there.
+  void connect();
   std::optional<Attached> take_answer();
   /// Goes in, by the switch's invitation. Throws ShmError: asks for rings from now on.
   Attached go_in(const Welcome& welcome, FileDescriptor memory);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -77,16 +78,19 @@ struct MeterState {
     double per_us = 0;
     std::uint64_t burst = 0;
     std::uint64_t tokens = 0;
-    std::uint64_t granted = 0;
+    double granted = 0;  // since the meter was configured, in whole units
   };
   Bucket peak;
   Bucket committed;
   CounterState counts[3];  // by colour
 
   static bool take(Bucket& bucket, std::uint64_t elapsed_us, std::uint64_t units) {
-    const auto granted =
-        static_cast<std::uint64_t>(static_cast<double>(elapsed_us) * bucket.per_us);
-    bucket.tokens = std::min(bucket.tokens + (granted - bucket.granted), bucket.burst);
+    const double granted = std::floor(static_cast<double>(elapsed_us) * bucket.per_us);
+    const double grant = granted - bucket.granted;
+    const std::uint64_t missing = bucket.burst - bucket.tokens;
+    // What fills the bucket may be more than an integer holds.
+    const bool fills = grant >= static_cast<double>(missing);
+    bucket.tokens += fills ? missing : static_cast<std::uint64_t>(grant);
     bucket.granted = granted;
     if (bucket.tokens < units) {
       return false;
