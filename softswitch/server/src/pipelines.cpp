@@ -51,14 +51,14 @@ Pipelines::Candidate Pipelines::verify(const Config& config) {
 
 void Pipelines::put_in_force(Candidate& candidate, bool with_state_of_scratch) {
   check(dataplane_.load(candidate.program->path().string()));
-  if (with_state_of_scratch) {
-    copy_forwarding_state(*candidate.scratch, dataplane_);
-    copy_cells(*candidate.scratch, dataplane_);
-  }
   running_.config = std::move(candidate.config);
   running_.target = std::make_shared<Target>(dataplane_, candidate.schema);
   saved_target_.reset();
   saved_ = {};
+  if (with_state_of_scratch) {
+    copy_forwarding_state(*candidate.scratch, dataplane_);
+    copy_cells(*candidate.scratch, dataplane_);
+  }
 }
 
 void Pipelines::commit(const Config& config) {
@@ -81,6 +81,7 @@ void Pipelines::commit_saved(const Request& request) {
   // The writes since the config was saved went to the switch that was set up for it.
   Candidate candidate = std::move(saved_);
   const std::shared_ptr<Target> written = std::move(saved_target_);
+  const softswitch::Dataplane::Pause pause(dataplane_);
   put_in_force(candidate, true);
   running_.target->port_forms = written->port_forms;
   running_.target->digests = written->digests;
@@ -91,6 +92,8 @@ void Pipelines::reconcile(const Config& config) {
     return commit(config);
   }
   Candidate candidate = verify(config);
+  // Frames that ran between the copies would be lost from some cells and not from others.
+  const softswitch::Dataplane::Pause pause(dataplane_);
   copy_forwarding_state(dataplane_, *candidate.scratch);
   copy_cells(dataplane_, *candidate.scratch);
   const std::shared_ptr<Target> before = running_.target;
