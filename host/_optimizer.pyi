@@ -18,7 +18,10 @@ class Lane(enum.Enum):
 
 @final
 class Ticket:
-    """A request in flight; keeps its memory alive. `wait` gives 0 or an errno."""
+    """A request in flight, which keeps its memory until it is settled, with or without the ticket.
+
+    `wait` gives 0 or an errno.
+    """
 
     def wait(self) -> int: ...
     @property

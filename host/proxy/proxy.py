@@ -87,8 +87,8 @@ class Proxy:
         try:
             self._set_up(found.table)
             self._welcome(found.table)
-        except ProxyError as error:
-            self._ending.fail(error)
+        except Exception as error:  # everybody waits
+            self._ending.fail(self._failure_of(error))
         if self._ending.failure is None:
             threads = self._begin(found)
             self._serve_out()
@@ -188,14 +188,23 @@ class Proxy:
         def guarded() -> None:
             try:
                 work(*arguments)
-            except ProxyError as error:
-                self._ending.fail(error)
-            except EndpointError as error:
-                self._ending.fail(ProxyError(f"proxy {self._number} cannot sum through the switch: {error}"))
+            except Exception as error:  # `run` waits
+                self._ending.fail(self._failure_of(error))
 
         thread = threading.Thread(target=guarded, daemon=True)
         thread.start()
         return thread
+
+    def _failure_of(self, error: Exception) -> ProxyError:
+        """What everybody is told of an error."""
+        if isinstance(error, ProxyError):
+            return error
+        if isinstance(error, EndpointError):
+            failure = ProxyError(f"proxy {self._number} cannot sum through the switch: {error}")
+        else:
+            failure = ProxyError(f"proxy {self._number} failed: {error!r}")
+        failure.__cause__ = error
+        return failure
 
     def _tell(self, channel: Channel, message: Message, payload: Lanes | None = None) -> None:
         with suppress(ProxyError):  # the thread that receives from the other end knows whether it said BYE before
@@ -215,8 +224,8 @@ class Proxy:
                 raise ProxyError(f"{channel.peer} sends {message.kind.name} where a part belongs")
             with self._lock:
                 self._parts.end(client, message.step)
-        except ProxyError as error:
-            self._ending.fail(error)
+        except Exception as error:  # the client reads why while it is drained
+            self._ending.fail(self._failure_of(error))
             channel.drain()
             return
         self._ending.client_left(client, message.step)
@@ -225,6 +234,8 @@ class Proxy:
         """What another proxy says."""
         peer = next(number for number, each in self._found.peers.items() if each is channel)
         while (message := channel.receive()).kind is not Kind.BYE:
+            if message.kind in (Kind.READY, Kind.GO):
+                self._check_leader(channel, message, self._number if message.kind is Kind.READY else peer)
             if message.kind is Kind.READY:
                 self._is_ready(peer, message.shard, message.step, message.flags)
             elif message.kind is Kind.GO:
@@ -233,6 +244,22 @@ class Proxy:
             else:
                 raise ProxyError(f"{channel.peer} sends {message.kind.name}, which proxies do not say to each other")
         self._ending.proxy_left()
+
+    def _check_leader(self, channel: Channel, message: Message, leader: int) -> None:
+        """Whether `leader` leads the group of the shard that the message is about.
+
+        Raises:
+            ProxyError: it does not, or there is no such shard: the other end reckons otherwise.
+        """
+        said, shard = f"{channel.peer} says {message.kind.name} for shard {message.shard}", message.shard
+        if shard >= len(self._group_of):
+            raise ProxyError(f"{said} of a table that has {len(self._group_of)}: run the same release everywhere")
+        group = self._group_of[shard]
+        if self._leader_of(group) != leader:
+            raise ProxyError(
+                f"{said} of group {group}, which {self._group.name(self._leader_of(group))} leads, not "
+                f"{self._group.name(leader)}: run the same release everywhere"
+            )
 
     def _ready_if_complete(self, shard: int) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ and to it:
 
     {"port": "shm:PATH"}                           in answer to the rank
     {"made": "NAME", "members": [{...}, ...]}      what each rank of the group needs for a Communicator
-    {"made": "NAME", "refused": "why"}             the switch is full, or the request is wrong
+    {"made": "NAME", "refused": "why"}             the switch is full, a rank has gone, or the request is wrong
     {"refused": "why"}                             the connection ends
     {"lost": 1}                                    this rank's process has ended
     {"told": "TEXT", "hosts": ["w1"]}              what another process tells
@@ -175,6 +175,8 @@ class RankService:
             raise _RefusedError(f"a group of {ranks!r}: give a list of ranks, 0 to {size - 1}")
         if name in self._groups:
             raise _RefusedError(f"there is a group {name} already")
+        if gone := [rank for rank in ranks if rank in self._seen and rank not in self._ranks]:
+            raise _RefusedError(f"a group of {ranks!r}: rank {gone[0]} has gone")  # it would never leave the group
         hosts = [self._hosts[rank] for rank in ranks]
         job = self._lab.allreduce(hosts, slots=self._room(), packed=True, name=name)
         self._groups[name] = _Group(job, set(ranks))

@@ -5,6 +5,8 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <iterator>
+#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,28 +41,61 @@ std::span<const std::byte> span_of(const py::buffer_info& info) {
           static_cast<std::size_t>(info.size * info.itemsize)};
 }
 
-// A ticket that keeps the memory of its request alive.
+// A request and the memory that the device moves for it.
+struct Held {
+  std::shared_ptr<Ticket> ticket;
+  py::object memory;
+};
+
+// Requests of a device that are not settled, and whose tickets nobody has any more: they keep their
+// memory.  The device's thread never takes the GIL, and nobody waits for the device here, so that
+// neither can wait for the other: who calls the device next, or closes it, drops what is settled.
+// Whoever calls this holds the GIL.
+class Orphans {
+ public:
+  void adopt(std::list<Held>& held) noexcept { held_.splice(held_.end(), held); }
+
+  void drop_settled() {
+    std::list<Held> settled;  // what frees their memory may be Python, and call the device again
+    for (auto each = held_.begin(); each != held_.end();) {
+      const auto next = std::next(each);
+      if (each->ticket->done()) settled.splice(settled.end(), held_, each);
+      each = next;
+    }
+  }
+
+ private:
+  std::list<Held> held_;
+};
+
+// A ticket; the memory of its request stays until the request is settled, with or without it.
 class BoundTicket {
  public:
-  BoundTicket(std::shared_ptr<Ticket> ticket, py::object memory)
-      : ticket_(std::move(ticket)), memory_(std::move(memory)) {}
+  BoundTicket(std::list<Held> held, std::shared_ptr<Orphans> orphans)
+      : held_(std::move(held)), orphans_(std::move(orphans)) {}
+  ~BoundTicket() {
+    if (!ticket().done()) orphans_->adopt(held_);
+  }
+  BoundTicket(const BoundTicket&) = delete;
+  BoundTicket& operator=(const BoundTicket&) = delete;
 
   int wait() {
-    while (!ticket_->done()) {
+    Ticket& ticket = *held_.front().ticket;
+    while (!ticket.done()) {
       {
         const py::gil_scoped_release release;
-        ticket_->wait_for(kSignalInterval);
+        ticket.wait_for(kSignalInterval);
       }
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     }
-    return ticket_->error();
+    return ticket.error();
   }
 
-  const Ticket& ticket() const { return *ticket_; }
+  const Ticket& ticket() const { return *held_.front().ticket; }
 
  private:
-  std::shared_ptr<Ticket> ticket_;
-  py::object memory_;
+  std::list<Held> held_;  // one, which its end can hand on without an allocation
+  std::shared_ptr<Orphans> orphans_;
 };
 
 class BoundDevice {
@@ -80,15 +115,16 @@ class BoundDevice {
     const Operation operation{
         action, offset, reinterpret_cast<std::byte*>(const_cast<std::uint8_t*>(memory.data())),
         static_cast<std::size_t>(memory.nbytes())};
-    return std::make_unique<BoundTicket>(usable().submit(lane, operation), std::move(memory));
+    return submit(lane, operation, std::move(memory));
   }
 
   std::unique_ptr<BoundTicket> sync() {
     const Operation operation{Action::kSync, 0, nullptr, 0};
-    return std::make_unique<BoundTicket>(usable().submit(Lane::kStateWrite, operation), py::none());
+    return submit(Lane::kStateWrite, operation, py::none());
   }
 
   py::dict stats() {
+    orphans_->drop_settled();
     const DeviceStats stats = usable().stats();
     py::dict result;
     result["parameter_read_bytes"] = stats.bytes[0];
@@ -101,17 +137,29 @@ class BoundDevice {
   }
 
   void close() {
-    const py::gil_scoped_release release;
-    device_.reset();
+    {
+      const py::gil_scoped_release release;
+      device_.reset();
+    }
+    orphans_->drop_settled();
   }
 
  private:
+  std::unique_ptr<BoundTicket> submit(Lane lane, const Operation& operation, py::object memory) {
+    orphans_->drop_settled();
+    std::list<Held> held;
+    held.push_back({nullptr, std::move(memory)});
+    held.front().ticket = usable().submit(lane, operation);
+    return std::make_unique<BoundTicket>(std::move(held), orphans_);
+  }
+
   Device& usable() {
     if (!device_) throw std::runtime_error("the device is closed");
     return *device_;
   }
 
   std::unique_ptr<Device> device_;
+  std::shared_ptr<Orphans> orphans_ = std::make_shared<Orphans>();
 };
 
 py::object to_array(const std::vector<ShardDigests>& digests) {

@@ -29,7 +29,8 @@ class IoEngine {
  public:
   virtual ~IoEngine() = default;
   virtual void start(std::size_t token, const Operation& operation) = 0;
-  // The next finished operation; nothing when `timeout` passed or wake() was called.
+  // The next finished operation; nothing when `timeout` passed, wake() was called, or the kernel
+  // has yet to take what was started: the call that follows tries again.
   virtual std::optional<OperationDone> next(std::chrono::nanoseconds timeout) = 0;
   // Makes next() return soon; any thread may call it.
   virtual void wake() = 0;

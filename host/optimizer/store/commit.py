@@ -87,6 +87,8 @@ def encode(commit: Commit, room: int, identity: str) -> bytes:
 
 def decode(raw: bytes, identity: str) -> Commit | None:
     """The record in `raw`; None when there is no whole one of the store `identity`."""
+    if len(raw) < _BODY:  # the device was cut short
+        return None
     magic, generation, length = _HEAD.unpack_from(raw)
     (crc,) = _CRC.unpack_from(raw, _HEAD.size)
     body = raw[_BODY : _BODY + length]

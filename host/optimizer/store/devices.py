@@ -14,7 +14,7 @@ import numpy as np
 from catchment.host.optimizer.store.errors import StoreError, of_errno
 from catchment.host.optimizer.store.files import DeviceFile, file_of
 from catchment.host.optimizer.store.geometry import PAGE
-from catchment.host.optimizer.store.transfer import page_aligned
+from catchment.host.optimizer.store.transfer import Transfer, page_aligned
 
 if TYPE_CHECKING:
     from catchment.host import _optimizer
@@ -104,18 +104,19 @@ class OpenDevice:
         room = max(0, min(length, self.file.size - offset) // PAGE * PAGE)
         if room == 0:
             return b""
-        number = self.native.read(_optimizer.Lane.PARAMETER_READ, offset, memory[:room]).wait()
-        if number:
-            raise of_errno(number, f"read at byte {offset}", self.path)
+        reading = Transfer()
+        ticket = self.native.read(_optimizer.Lane.PARAMETER_READ, offset, memory[:room])
+        reading.add(ticket, f"read at byte {offset}", self.path)
+        reading.wait()
         return memory[:room].tobytes()
 
     def write(self, offset: int, raw: bytes) -> None:
         """Write `raw` (whole pages) and wait."""
         memory = page_aligned(len(raw))
         memory[: len(raw)] = np.frombuffer(raw, np.uint8)
-        number = self.native.write(offset, memory).wait()
-        if number:
-            raise of_errno(number, f"write at byte {offset}", self.path)
+        writing = Transfer()
+        writing.add(self.native.write(offset, memory), f"write at byte {offset}", self.path)
+        writing.wait()
 
     def content(self) -> str:
         """What the file begins like: a store, of any version, or something else; nothing where it is new or erased."""

@@ -51,12 +51,19 @@ class Transfer:
         self._parts.append((ticket, what, path))
 
     def wait(self) -> None:
-        """Block until all are done, also when one fails: afterwards no device touches the memory any more.
+        """Block until all are done, also when one fails or a signal interrupts: then no device touches the memory.
+
+        A second signal ends the wait: what is still in flight keeps the memory, which nobody may use any more.
 
         Raises:
             StoreError: kind ``device``, ``full`` or ``corrupt`` (cut short).
         """
-        errors = [(ticket.wait(), what, path) for ticket, what, path in self._parts]
+        try:
+            errors = [(ticket.wait(), what, path) for ticket, what, path in self._parts]
+        except BaseException:
+            for ticket, _, _ in self._parts:
+                ticket.wait()
+            raise
         for number, what, path in errors:
             if number:
                 raise of_errno(number, what, path)

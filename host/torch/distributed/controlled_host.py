@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
 
@@ -47,8 +48,10 @@ def take(agreement: Agreement, access: ControllerAccess, *, timeout: float, abse
         return ControllerSeat(access, size=agreement.size, timeout=timeout, absent=absent)
     first = hosts.index(access.host)
     membership, said = _join_first(agreement.rank == first, access, hosts, timeout)
-    answers = agreement.of_all("members", said)
-    try:
+    with ExitStack() as joining:
+        if membership is not None:
+            joining.callback(membership.leave)
+        answers = agreement.of_all("members", said)
         failed = next(((rank, one["failed"]) for rank, one in enumerate(answers) if "failed" in one), None)
         if failed is not None:
             rank, why = failed
@@ -58,11 +61,9 @@ def take(agreement: Agreement, access: ControllerAccess, *, timeout: float, abse
         guest = Guest(access.address, credentials, joined["session"], access.job, joined["epoch"])
         patience = Patience(timeout, absent)
         job = ControlledHost(guest, joined["member"], agreement.store, membership, patience)
-        return shared_host.take(agreement, job, command)
-    except CollectiveError:
-        if membership is not None:
-            membership.leave()
-        raise
+        seat = shared_host.take(agreement, job, command)
+        joining.pop_all()
+    return seat
 
 
 def _join_first(
@@ -71,17 +72,22 @@ def _join_first(
     """The membership of this rank's host if the rank is the first there, and what the other ranks are told of it."""
     if not is_first:
         return None, {}
-    try:
-        membership = join(access, len(set(hosts)), timeout)
+    with ExitStack() as joining:
         try:
-            place = settled(membership, _Place, timeout)
-        except MembershipError as error:
-            membership.leave()
-            raise unavailable(error) from None
-    except CollectiveError as error:
-        return None, {"failed": {"text": error.message, "kind": error.kind, "hint": error.hint}}
-    now = place.description
-    return membership, {"member": now.as_member(), "epoch": now.epoch, "session": membership.session}
+            membership = join(access, len(set(hosts)), timeout)
+            joining.callback(membership.leave)
+            try:
+                now = settled(membership, _Place, timeout).description
+            except MembershipError as error:
+                raise unavailable(error) from None
+            said = {"member": now.as_member(), "epoch": now.epoch, "session": membership.session}
+        except CollectiveError as error:
+            return None, {"failed": {"text": error.message, "kind": error.kind, "hint": error.hint}}
+        except Exception as error:  # the others wait for an answer
+            _LOG.exception("%s cannot join job %s", access.host, access.job)
+            return None, {"failed": {"text": repr(error), "kind": "system", "hint": ""}}
+        joining.pop_all()
+    return membership, said
 
 
 @dataclass(frozen=True, slots=True)

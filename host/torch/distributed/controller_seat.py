@@ -108,7 +108,6 @@ class ControllerSeat:
                 self._timeout,
             )
         except MembershipError as error:
-            self._member.leave()
             raise unavailable(error) from None
 
     def watch(self, lost: Callable[[Loss], None]) -> None:

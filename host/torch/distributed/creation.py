@@ -6,6 +6,7 @@ import logging
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -89,35 +90,37 @@ def _open(
     agreement: Agreement, settings: Settings, timeout: timedelta, take: Callable[[], Seat | None]
 ) -> tuple[SwitchGroup, str | None] | None:
     """The group's switch, and this host's address in its network (None: one machine); None: `take` finds no place."""
-    failure: CollectiveError | None = None
-    place: dict[str, Any] = {}
-    seat = communicator = None
-    try:
-        seat = take()
-        if seat is not None:
-            communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
-            place = {"worker": communicator.rank, "host": seat.host}
-    except CollectiveError as error:
-        failure = error
-        place = {"failed": str(error)}
-    everybody = agreement.of_all("places", place)
-    if failure is not None:
-        agreement.await_readers("places")
-        raise failure
-    failed = {rank: said["failed"] for rank, said in enumerate(everybody) if "failed" in said}
-    if failed:
-        if seat is not None and communicator is not None:
-            communicator.close(0.0)
-            seat.leave()
-        first = min(failed)
-        raise CollectiveError(
-            f"rank {first} has no way to the switch: {failed[first]}", kind="system", peers=tuple(failed)
-        )
-    if seat is None or communicator is None:
-        return None
-    order = RankOrder([said["worker"] for said in everybody])
-    hosts = [said["host"] for said in everybody]
-    return SwitchGroup(seat, communicator, order, agreement.rank, hosts), seat.address
+    with ExitStack() as taken:
+        failure: Exception | None = None
+        place: dict[str, Any] = {}
+        seat = communicator = None
+        try:
+            seat = take()
+            if seat is not None:
+                taken.callback(seat.leave)
+                communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
+                taken.callback(communicator.close, 0.0)
+                place = {"worker": communicator.rank, "host": seat.host}
+        except Exception as error:  # the others wait for an answer
+            failure = error
+            place = {"failed": str(error) if isinstance(error, CollectiveError) else repr(error)}
+        everybody = agreement.of_all("places", place)
+        if failure is not None:
+            agreement.await_readers("places")
+            raise failure
+        failed = {rank: said["failed"] for rank, said in enumerate(everybody) if "failed" in said}
+        if failed:
+            first = min(failed)
+            raise CollectiveError(
+                f"rank {first} has no way to the switch: {failed[first]}", kind="system", peers=tuple(failed)
+            )
+        if seat is None or communicator is None:
+            return None
+        order = RankOrder([said["worker"] for said in everybody])
+        hosts = [said["host"] for said in everybody]
+        group = SwitchGroup(seat, communicator, order, agreement.rank, hosts)
+        taken.pop_all()
+    return group, seat.address
 
 
 def _seat(agreement: Agreement, settings: Settings) -> Seat:

@@ -50,6 +50,12 @@ def test_a_record_of_another_store_is_none(rng: random.Random) -> None:
     assert decode(encode(record(rng), ROOM, "a"), "b") is None
 
 
+def test_a_record_that_is_cut_short_is_none(rng: random.Random) -> None:
+    raw = encode(record(rng), ROOM, "a").rstrip(b"\0")
+    for length in (*range(32), rng.randrange(len(raw)), len(raw) - 1):
+        assert decode(raw[:length], "a") is None, length
+
+
 def test_a_record_with_a_changed_byte_is_none(rng: random.Random) -> None:
     raw = encode(record(rng), ROOM, "a")
     length = len(raw.rstrip(b"\0"))

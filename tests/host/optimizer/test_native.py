@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from catchment.host import _optimizer
 
 PAGE = 4096
 SIZE = 1 << 20
+STATE_READ = _optimizer.Lane.STATE_READ
 ENGINES = [{"uring": True}, {"uring": False}]
 
 
@@ -82,6 +84,41 @@ def test_closing_ends_what_is_queued(path: Path, engine: dict[str, bool]) -> Non
         device.close()
         assert {ticket.wait() for ticket in tickets} <= {0, errno.ECANCELED}
         assert tickets[-1].wait() == errno.ECANCELED
+
+
+@pytest.mark.parametrize("action", ["read", "write"])
+@pytest.mark.parametrize("engine", ENGINES, ids=["uring", "blocking"])
+def test_a_request_keeps_its_memory_without_its_ticket(path: Path, engine: dict[str, bool], action: str) -> None:
+    with path.open("r+b") as file:
+        device = _device(file.fileno(), chunk=PAGE, depth=1, rate=1.0, **engine)  # an hour from page to page
+        memory = np.zeros(2 * PAGE, np.uint8)
+        kept = weakref.ref(memory)
+        ticket = device.write(0, memory) if action == "write" else device.read(STATE_READ, 0, memory)
+        del ticket, memory
+        assert kept() is not None  # or the device would move what is somebody else's memory by then
+        device.stats()
+        assert kept() is not None
+        device.close()
+        assert kept() is None
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=["uring", "blocking"])
+def test_memory_without_a_ticket_is_given_back_when_it_is_settled(path: Path, engine: dict[str, bool]) -> None:
+    with path.open("r+b") as file:
+        device = _device(file.fileno(), chunk=PAGE, depth=1, rate=1e5, **engine)
+        memory = np.zeros(2 * PAGE, np.uint8)
+        kept = weakref.ref(memory)
+        device.read(STATE_READ, 0, memory)
+        del memory
+        assert device.read(STATE_READ, 0, np.zeros(PAGE, np.uint8)).wait() == 0  # behind the other one
+        device.stats()
+        assert kept() is None
+        memory = np.zeros(PAGE, np.uint8)
+        kept = weakref.ref(memory)
+        assert device.read(STATE_READ, 0, memory).wait() == 0
+        del memory
+        assert kept() is None  # at once
+        device.close()
 
 
 def test_faults_count_fail_and_tear(path: Path) -> None:

@@ -290,6 +290,15 @@ def test_a_file_that_was_cut_short(places: list[Path]) -> None:
     assert all("beyond the end of the file" in d.message and str(path) in d.message for d in damage)
 
 
+@pytest.mark.parametrize("pages", [1, 2])
+def test_a_device_that_was_cut_to_its_manifest(places: list[Path], pages: int) -> None:
+    create(places).close()
+    path = places[0] / "optimizer.store"
+    os.truncate(path, pages * PAGE)
+    error = _kind("corrupt", "no commit record is whole", lambda: Store.open(places))
+    assert error.path == str(path)
+
+
 # ---- disk full -------------------------------------------------------------------------------
 
 

@@ -13,9 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proxy_group import LIMIT, group_of, push_all, run_group
+from proxy_group import LIMIT, group_of, push_all, run_group, step
 
 from catchment.host.proxy import Client, Proxy, ProxyError, ProxyGroup, TensorTable
+from catchment.host.proxy.channel import Kind, Message
+from catchment.host.proxy.leader import Leader
+from catchment.host.proxy.parts import Parts
 
 TABLE = TensorTable.of({"a": 100, "b": 7}, {"a": 1, "b": 2})
 CLIENT = """
@@ -82,6 +85,52 @@ def test_others_hear_what_ended_a_client() -> None:
     why = "client 1 left in the midst of step 0: tensor 'c' is not registered"
     with group_of(2, 2) as group, pytest.raises(ProxyError, match=why):
         run_group(group, TABLE, work)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "said"),
+    [
+        (Kind.READY, 1, "proxy 1 at .* says READY for shard .* of group 1, which proxy 1 at .* leads, not proxy 0 at"),
+        (Kind.GO, 0, "proxy 1 at .* says GO for shard .* of group 0, which proxy 0 at .* leads, not proxy 1 at"),
+        (Kind.READY, None, "proxy 1 at .* says READY for shard 9 of a table that has 2"),
+        (Kind.GO, None, "proxy 1 at .* says GO for shard 9 of a table that has 2"),
+    ],
+    ids=["ready", "go", "ready of no shard", "go of no shard"],
+)
+def test_what_only_another_release_says_is_refused(
+    kind: Kind, group: int | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = [shard for shard in range(len(TABLE.shards)) if TABLE.group(shard, 2) == group]
+    message = Message(kind, shards[0] if group is not None else 9)
+    complete = Proxy._ready_if_complete
+
+    def tell(proxy: Proxy, shard: int) -> None:
+        if proxy._number == 1:
+            proxy._tell(proxy._found.peers[0], message)
+        else:
+            complete(proxy, shard)
+
+    monkeypatch.setattr(Proxy, "_ready_if_complete", tell)
+    with group_of(2, 1, groups=2) as proxies, pytest.raises(ProxyError, match=said):
+        run_group(proxies, TABLE, _one_step)
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [(Proxy, "_set_up"), (Parts, "check"), (Parts, "end"), (Parts, "take"), (Leader, "ready"), (Leader, "done")],
+    ids=lambda part: part if isinstance(part, str) else part.__name__,
+)
+def test_what_nobody_has_foreseen_is_told_to_everybody(part: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("by chance")
+
+    monkeypatch.setattr(part, name, fail)
+    with group_of(1, 2) as group, pytest.raises(ProxyError, match=r"proxy 0 failed: ZeroDivisionError\('by chance'\)"):
+        run_group(group, TABLE, _one_step)
+
+
+def _one_step(client: Client, _: int) -> None:
+    step(client, {tensor.name: np.ones(tensor.numel, np.float32) for tensor in TABLE.tensors}, ["a", "b"])
 
 
 @pytest.mark.parametrize(

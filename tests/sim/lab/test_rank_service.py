@@ -131,6 +131,20 @@ def test_a_process_that_ends_is_told_and_leaves_its_groups(processes: list[Proce
     assert "members" in processes[0].make("both", [0, 1])
 
 
+def test_a_group_of_a_rank_that_has_gone_is_refused(processes: list[Process]) -> None:
+    """That rank would never leave it: the group and its slots would stay for as long as the switch lives."""
+    processes[2].end()
+    assert processes[0].hear() == {"lost": 2}
+    assert "rank 2 has gone" in processes[0].make("late", [0, 2])["refused"]
+    assert "members" in processes[0].make("late", [0, 1])
+
+
+def test_a_group_may_have_a_rank_that_has_yet_to_come(path: str) -> None:
+    first = Process(path, {"rank": 0})
+    assert "members" in first.make("early", [0, 1])
+    first.end()
+
+
 def test_a_process_that_does_not_read_is_lost(processes: list[Process]) -> None:
     talker, reader, _ = processes
     told = {"tell": "x" * 60_000, "hosts": []}
