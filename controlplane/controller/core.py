@@ -22,6 +22,7 @@ from catchment.controlplane.controller.job_watch import JobWatch
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.switches import SwitchAgent
+from catchment.controlplane.controller.under_way import UnderWay, to_its_end
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.fabric import restore, share_of
 from catchment.controlplane.deployment.live_store import LiveStore
@@ -49,6 +50,7 @@ class Controller:
         audit: who did what.
         jobs: name -> job.
         tasks: what runs for as long as it does: one for each switch, and one that brings the job file up to date.
+        under_way: what was asked for, and is not done yet.
         store: transactions on the jobs in memory; not in the event loop's thread.
     """
 
@@ -63,6 +65,7 @@ class Controller:
         self.audit = AuditLog(settings.folder / f"{settings.topology.name}.audit.jsonl")
         self._programs: dict[str, PipelineConfig] = {}
         self.tasks: list[asyncio.Task[None]] = []
+        self.under_way = UnderWay()
 
     async def __aenter__(self) -> Self:
         """Read what is stored, then keep every switch as it should be.
@@ -95,6 +98,7 @@ class Controller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.under_way.end()  # while its switches are still kept
         pending = set(self.tasks)
         while pending:  # a task that just handles an error may miss the first time
             for task in pending:
@@ -161,9 +165,12 @@ class Controller:
     async def _renew_again(self, found: JobRecord) -> None:
         watch = self.jobs.get(found.group.name)
         if watch is not None:
-            async with watch.lock:
-                if not watch.removed and watch.record.epoch == found.epoch:  # another switch may have told already
-                    await self.renew(watch, "an earlier controller had replaced its generations, and could not note it")
+            await self._renew_epoch(watch, found.epoch)
+
+    @to_its_end
+    async def _renew_epoch(self, watch: JobWatch, epoch: int) -> None:
+        if not watch.removed and watch.record.epoch == epoch:  # another switch may have told already
+            await self.renew(watch, "an earlier controller had replaced its generations, and could not note it")
 
     def _switch_changed(self, name: str) -> None:
         agent = self.switches[name]
@@ -191,6 +198,9 @@ class Controller:
         Raises:
             ControlPlaneError: an impossible request, a switch is full, down or refuses. Nothing is left behind.
         """
+        return await self.under_way.finish(self._create(request))
+
+    async def _create(self, request: JobRequest) -> tuple[JobWatch, str]:
         await self._keep_generations_clean()
         for attempt in range(1, _ATTEMPTS):
             with contextlib.suppress(TakenError):
@@ -251,17 +261,19 @@ class Controller:
         Raises:
             JobError: there is no such job, or the change cannot be noted: the old token counts on then.
         """
-        watch = self.job(name)
-        token = "" if revoke else new_secret()
-        async with watch.lock:
-            record = replace(watch.record, token=digest(token) if token else b"")
+        return await self._renew_token(self.job(name), "" if revoke else new_secret())
 
-            def store() -> None:
-                with self.store() as stored:
-                    stored.put(record)
+    @to_its_end
+    async def _renew_token(self, watch: JobWatch, token: str) -> str:
+        self._refuse_removed(watch)
+        record = replace(watch.record, token=digest(token) if token else b"")
 
-            await asyncio.to_thread(store)
-            watch.record = record
+        def store() -> None:
+            with self.store() as stored:
+                stored.put(record)
+
+        await asyncio.to_thread(store)
+        watch.record = record
         return token
 
     async def remove(self, name: str) -> None:
@@ -270,22 +282,28 @@ class Controller:
         Raises:
             JobError: there is no such job, or it cannot be noted that it goes: it is as it was then.
         """
-        watch = self.job(name)
-        async with watch.lock:
-            if self.jobs.get(name) is not watch:
-                raise JobError(f"job {name} is being removed already")
-            switches = watch.record.group.switches
-            async with self._locked(switches) as clients:
-                failures = await asyncio.to_thread(
-                    lifecycle.remove_job_where_possible, self.store, name, self.topology, clients
-                )
-                if failures:
-                    self._reconnect(switches)
-            del self.jobs[name]
-            watch.removed = True
-            watch.splits.fail(f"job {name} was removed")
-            watch.announce()
+        await self._remove(self.job(name))
+
+    @to_its_end
+    async def _remove(self, watch: JobWatch) -> None:
+        self._refuse_removed(watch)
+        name, switches = watch.record.group.name, watch.record.group.switches
+        async with self._locked(switches) as clients:
+            failures = await asyncio.to_thread(
+                lifecycle.remove_job_where_possible, self.store, name, self.topology, clients
+            )
+            if failures:
+                self._reconnect(switches)
+        del self.jobs[name]
+        watch.removed = True
+        watch.splits.fail(f"job {name} was removed")
+        watch.announce()
         _log.info("job %s is removed", name)
+
+    def _refuse_removed(self, watch: JobWatch) -> None:
+        """Whoever waited for the lock of a job may find that it is gone."""
+        if watch.removed:
+            raise JobError(f"job {watch.record.group.name} is being removed already")
 
     async def keep(self, switch: str) -> None:
         """Note what people put on a switch: it comes back after a restart of the switch.
@@ -294,14 +312,16 @@ class Controller:
             TopologyError: there is no such switch.
             ControllerError: it is down. SwitchError: it does not answer.
         """
-        name = self.topology.switch(switch).name
+        await self.under_way.finish(self._keep(self.topology.switch(switch).name))
+
+    async def _keep(self, name: str) -> None:
         async with self._locked([name]) as clients:
             if name not in clients:
                 raise ControllerError(self.switches[name].detail)
             await self.switches[name].note()
 
     async def renew(self, watch: JobWatch, cause: str, *, above: int = 0) -> None:
-        """Give a job new generations, in an epoch that comes after `above`, too; hold its lock.
+        """Give a job new generations, in an epoch that comes after `above`, too; hold its lock, in `under_way`.
 
         Raises:
             JobError: no generation is left.
@@ -320,7 +340,8 @@ class Controller:
         self.audit.note(CONTROLLER, "renew generations", name, f"epoch {record.epoch}: {cause}")
 
     async def give_keys(self, watch: JobWatch, terms: Mapping[int, int]) -> None:
-        """Give streams of a job, whose ranks have all come to these terms, the keys of the next ones; hold its lock.
+        """Give streams of a job, whose ranks have all come to these terms, the keys of the next ones; hold its lock,
+        in `under_way`.
 
         Members learn of the keys once every switch has them.
 
@@ -341,7 +362,7 @@ class Controller:
         self.audit.note(CONTROLLER, "renew keys", name, f"generation, term: {terms}")
 
     async def split(self, watch: JobWatch, call: SplitCall, choices: Mapping[str, Choice]) -> None:
-        """Give a job a part for each color that its workers chose; hold its lock.
+        """Give a job a part for each color that its workers chose; hold its lock, in `under_way`.
 
         Raises:
             ControlPlaneError: a switch is full, down or refuses; the job is as before then.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from catchment.controlplane.controller.core import Controller
@@ -16,6 +15,7 @@ from catchment.controlplane.controller.identity import digest, matches, new_secr
 from catchment.controlplane.controller.job_watch import KEYS, JobWatch
 from catchment.controlplane.controller.roster import Presence, Seat
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
+from catchment.controlplane.controller.under_way import to_its_end
 from catchment.controlplane.deployment.records import JobRecord
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import Choice, SplitCall
@@ -47,8 +47,8 @@ class Members:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._timing = controller.settings.timing
+        self.under_way = controller.under_way
         self._catching_up: dict[JobWatch, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._inquiries: WeakKeyDictionary[JobWatch, tuple[float, asyncio.Task[Verdict]]] = WeakKeyDictionary()
 
     async def join(self, job: str, host: str, token: str) -> Joined:
@@ -61,15 +61,19 @@ class Members:
         watch = self._controller.jobs.get(job)
         if watch is None or not matches(token, watch.record.token) or host not in watch.roster.seats:
             raise RefusedError(f"{host} may not join job {job}: there is no such job, or the token is not of it")
-        async with watch.lock:
-            if watch.removed:
-                raise RefusedError(f"job {job} was removed")
-            if watch.roster.uses_up_epoch(host):
-                await self._controller.renew(watch, f"{host} has joined again")
-            session = new_secret()
-            seat = watch.roster.join(host, digest(session), time.monotonic())
-            watch.settle(f"member {host}")
-            await self._store(watch)
+        return await self._seat(watch, host)
+
+    @to_its_end
+    async def _seat(self, watch: JobWatch, host: str) -> Joined:
+        job = watch.record.group.name
+        if watch.removed:
+            raise RefusedError(f"job {job} was removed")
+        if watch.roster.uses_up_epoch(host):
+            await self._controller.renew(watch, f"{host} has joined again")
+        session = new_secret()
+        seat = watch.roster.join(host, digest(session), time.monotonic())
+        watch.settle(f"member {host}")
+        await self._store(watch)
         _log.info("job %s: %s has joined epoch %d", job, host, seat.epoch)
         watch.announce()
         return Joined(session, watch, seat)
@@ -96,7 +100,7 @@ class Members:
         """
         watch.roster.beat(seat.host, epoch, time.monotonic())
         if watch.record.epoch < epoch <= watch.record.epoch + _MOST_UNNOTED and watch not in self._catching_up:
-            self._catching_up[watch] = asyncio.create_task(self._catch_up(watch, seat.host, epoch))
+            self._catching_up[watch] = self.under_way.begin(self._catch_up(watch, seat.host, epoch))
         watch.announce()
 
     async def _catch_up(self, watch: JobWatch, host: str, epoch: int) -> None:
@@ -119,8 +123,13 @@ class Members:
     async def leave(self, watch: JobWatch, seat: Seat) -> None:
         """A member has finished."""
         watch.roster.leave(seat.host)
-        await self._store(watch)
-        _log.info("job %s: %s has left", watch.record.group.name, seat.host)
+        await self.under_way.finish(self._note_leave(watch, seat.host))
+
+    async def _note_leave(self, watch: JobWatch, host: str) -> None:
+        async with watch.lock:  # what another has stored since must not be undone
+            if not watch.removed:
+                await self._store(watch)
+        _log.info("job %s: %s has left", watch.record.group.name, host)
         watch.announce()
 
     async def give_up(self, watch: JobWatch, seat: Seat, cause: str) -> None:
@@ -130,8 +139,9 @@ class Members:
         _log.warning("job %s: %s", watch.record.group.name, text)
         watch.trouble(f"member {seat.host}", text)
         # Whoever says so may end meanwhile; the generations are replaced all the same.
-        await asyncio.shield(self._under_way(self._lose(watch, text)))
+        await self.under_way.finish(self._lose(watch, text))
 
+    @to_its_end
     async def renew_keys(self, watch: JobWatch, seat: Seat, epoch: int) -> None:
         """A member's keys are half used up: the job gets others, in new generations, before they serve for no more.
 
@@ -140,16 +150,16 @@ class Members:
         Raises:
             ControllerError: the job's frames carry no tags. ControlPlaneError: no generation is left.
         """
-        async with watch.lock:
-            name = watch.record.group.name
-            if not any(plan.tags for plan in watch.record.group.plans):
-                raise ControllerError(f"job {name} has no keys to renew: its frames carry no tags")
-            if watch.removed or epoch != watch.record.epoch:
-                return
-            await self._controller.renew(watch, f"{seat.host} has used half of what its keys serve for")
-            await self._store(watch)
+        name = watch.record.group.name
+        if not any(plan.tags for plan in watch.record.group.plans):
+            raise ControllerError(f"job {name} has no keys to renew: its frames carry no tags")
+        if watch.removed or epoch != watch.record.epoch:
+            return
+        await self._controller.renew(watch, f"{seat.host} has used half of what its keys serve for")
+        await self._store(watch)
         watch.announce()
 
+    @to_its_end
     async def come_to(self, watch: JobWatch, seat: Seat, epoch: int, terms: Sequence[tuple[int, int]]) -> None:
         """A member's streams of ranks have come to terms: those get the next key whose members have all said so.
 
@@ -164,25 +174,24 @@ class Members:
         Raises:
             ControlPlaneError: a switch is down or refuses, or the keys cannot be noted; the member asks again.
         """
-        async with watch.lock:
-            if watch.removed or epoch != watch.record.epoch:
-                return
-            complete = watch.key_asks.note(watch.record.group, seat.host, terms)
-            try:
-                if complete:
-                    await self._controller.give_keys(watch, complete)
-            except ControlPlaneError as error:
-                watch.trouble(KEYS, str(error))
-                raise
+        if watch.removed or epoch != watch.record.epoch:
+            return
+        complete = watch.key_asks.note(watch.record.group, seat.host, terms)
+        try:
+            if complete:
+                await self._controller.give_keys(watch, complete)
+        except ControlPlaneError as error:
+            watch.trouble(KEYS, str(error))
+            raise
+        else:
+            for gen, term in complete.items():
+                watch.key_asks.forget(gen, term)
+            if watch.key_asks.trouble:
+                watch.trouble(KEYS, watch.key_asks.trouble)
             else:
-                for gen, term in complete.items():
-                    watch.key_asks.forget(gen, term)
-                if watch.key_asks.trouble:
-                    watch.trouble(KEYS, watch.key_asks.trouble)
-                else:
-                    watch.settle(KEYS)
-            finally:
-                watch.announce()
+                watch.settle(KEYS)
+        finally:
+            watch.announce()
 
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member reports a stall: say which members or switches are missing, and tell all members."""
@@ -213,7 +222,7 @@ class Members:
         gathering = watch.splits.choose(call, seat.host, choice)
         if len(gathering.choices) == len(workers):
             choices = watch.splits.close(call)
-            self._under_way(self._split(watch, epoch, call, choices, gathering.outcome))
+            self.under_way.begin(self._split(watch, epoch, call, choices, gathering.outcome))
         try:
             async with asyncio.timeout(timeout):
                 return await asyncio.shield(gathering.outcome)
@@ -225,13 +234,6 @@ class Members:
             ) from None
         finally:
             watch.splits.withdraw(call, seat.host, gathering)
-
-    def _under_way(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task that is kept until it is done, whoever waits for it."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _split(
         self,
@@ -283,7 +285,8 @@ class Members:
                     watch.forget_stall(now)
                     lost = watch.roster.lose(now)
                     if lost:
-                        renewals.create_task(self._lose(watch, self._name(watch, lost, now)))
+                        text = self._name(watch, lost, now)
+                        renewals.create_task(self.under_way.finish(self._lose(watch, text)))
                     watch.announce()
 
     def _name(self, watch: JobWatch, lost: Sequence[Seat], now: float) -> str:
@@ -314,6 +317,7 @@ class Members:
         watch.announce()
 
     async def _store(self, watch: JobWatch) -> None:
+        """Note the members of a job; hold its lock, so that nothing older is written over it."""
         name = watch.record.group.name
         records = [s.record() for s in watch.roster.seats.values() if s.presence is not Presence.ABSENT]
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self, TextIO
+from typing import Self
 
 from catchment.controlplane.controller.errors import ControllerError
+
+_LOOK_SECONDS, _PAUSE_SECONDS = 1.0, 0.01
+"""A controller that starts tries so long, at this interval: whoever looks for one holds the lock for much less."""
+_MOST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class PresenceFile:
     def __init__(self, folder: Path, topology: str) -> None:
         self._path = _path(folder, topology)
         self._topology = topology
-        self._handle: TextIO | None = None
+        self._handle: int | None = None
 
     def __enter__(self) -> Self:
         """Take the lock.
@@ -47,42 +52,52 @@ class PresenceFile:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            handle = self._path.open("a+", encoding="utf-8")
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise ControllerError(f"cannot write {self._path}: {error.strerror}; use sudo?") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            handle.close()
+        until = time.monotonic() + _LOOK_SECONDS
+        while not _is_taken(handle):
             running = read(self._path.parent, self._topology)
-            owner = f" (process {running.owner})" if running else ""
-            raise ControllerError(f"a controller of {self._topology} runs already{owner}; end it first") from None
+            if running is not None or time.monotonic() >= until:
+                os.close(handle)
+                owner = f" (process {running.owner})" if running else ""
+                raise ControllerError(f"a controller of {self._topology} runs already{owner}; end it first")
+            time.sleep(_PAUSE_SECONDS)
         self._handle = handle
         return self
 
     def announce(self, addresses: tuple[str, ...], certificates: Path) -> None:
-        """Tell other processes where the service is."""
+        """Tell other processes where the service is; whoever reads meanwhile reads what was there before, or all."""
         assert self._handle is not None
-        self._handle.seek(0)
-        self._handle.truncate()
-        json.dump(asdict(Presence(os.getpid(), addresses, str(certificates))), self._handle)
-        self._handle.flush()
+        content = json.dumps(asdict(Presence(os.getpid(), addresses, str(certificates)))).encode()
+        # Blanks cover what an earlier controller left, until the file is shorter.
+        os.pwrite(self._handle, content.ljust(os.fstat(self._handle).st_size), 0)
+        os.ftruncate(self._handle, len(content))
 
     def __exit__(self, *_: object) -> None:
         if self._handle is not None:
-            self._handle.truncate(0)
-            self._handle.close()
+            os.ftruncate(self._handle, 0)
+            os.close(self._handle)
+            self._handle = None
+
+
+def _is_taken(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def read(folder: Path, topology: str) -> Presence | None:
     """The controller that runs for a topology, or None."""
     path = _path(folder, topology)
     try:
-        with path.open("r", encoding="utf-8") as handle:
+        with path.open("rb", buffering=0) as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
-                data = json.loads(handle.read())
+                data = json.loads(handle.read(_MOST_BYTES))
                 return Presence(data["owner"], tuple(data["addresses"]), data["certificates"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

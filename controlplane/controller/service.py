@@ -69,7 +69,11 @@ def _answers(method: Method) -> Method:
         except ControlPlaneError as error:
             self.note(method.__name__, request, context, str(error))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-        except (asyncio.CancelledError, grpc.aio.AbortError):
+        except asyncio.CancelledError:
+            if method.__name__ in _DEEDS:  # what is under way by then goes on
+                self.note(method.__name__, request, context, "its client left before it was done")
+            raise
+        except grpc.aio.AbortError:
             raise
         except Exception:
             _log.exception("%s failed", method.__name__)

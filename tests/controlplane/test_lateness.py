@@ -13,6 +13,7 @@ from catchment.controlplane.controller import members
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.roster import Presence, Roster
 from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.controller.under_way import UnderWay
 
 TIMING = Timing()
 HOSTS = ("w0", "w1", "w2")
@@ -54,7 +55,9 @@ def run(monkeypatch: pytest.MonkeyPatch, stops: list[float], dead: set[str]) -> 
         roster=roster, forget_stall=lambda now: None, announce=lambda: None, trouble=lambda *_: None,
         record=SimpleNamespace(group=SimpleNamespace(name="train")),
     )  # fmt: skip
-    controller: Any = SimpleNamespace(settings=SimpleNamespace(timing=TIMING), jobs={"train": watch})
+    controller: Any = SimpleNamespace(
+        settings=SimpleNamespace(timing=TIMING), jobs={"train": watch}, under_way=UnderWay()
+    )
     watched = Members(controller)
 
     async def lose(*_: object) -> None:
