@@ -150,7 +150,7 @@ Status ProfileStore::check(const ProfileGroup& group) const {
     if (member.weight < 1) {
       return {StatusCode::invalid_argument, group_name(group.group_id) + ": weights must be > 0"};
     }
-    total += member.weight;
+    total += group.counts_members ? 1 : member.weight;
   }
   const std::int64_t limit = group.max_size > 0 ? group.max_size : info_.max_group_size;
   if (limit > 0 && total > limit) {

@@ -44,13 +44,11 @@ void check_use(std::uint32_t action_id, bool as_default, const TableSchema& tabl
 softswitch::OneShot decode_one_shot(const p4::v1::ActionProfileActionSet& set,
                                     const TableSchema& table, const Schema& schema) {
   softswitch::OneShot result;
+  const auto& profile = schema.profile(table.info->implementation_id());
   std::int64_t total = 0;
   for (const auto& one : set.action_profile_actions()) {
     check_use(one.action().action_id(), false, table, schema);
-    if (one.weight() <= 0) {
-      throw invalid_argument("table '" + table.name() + "': weight " +
-                             std::to_string(one.weight()) + " of an action set is not positive");
-    }
+    check_weight(one.weight(), profile, "table '" + table.name() + "': ");
     if (one.watch_kind_case() == p4::v1::ActionProfileAction::kWatch) {
       throw unimplemented("table '" + table.name() + "': watch is deprecated; use watch_port");
     }
@@ -58,7 +56,6 @@ softswitch::OneShot decode_one_shot(const p4::v1::ActionProfileActionSet& set,
     result.actions.push_back({decode_action(one.action(), schema), one.weight(), one.watch_port()});
     total += one.weight();
   }
-  const auto& profile = schema.profile(table.info->implementation_id());
   if (profile.has_sum_of_members()) {
     total = set.action_profile_actions_size();
   }
@@ -78,6 +75,19 @@ void require_form(bool right, const TableSchema& table, const char* sent, const 
 }
 
 }  // namespace
+
+void check_weight(std::int32_t weight, const p4config::ActionProfile& profile,
+                  const std::string& where) {
+  if (weight <= 0) {
+    throw invalid_argument(where + "a weight of " + std::to_string(weight) + " is not positive");
+  }
+  const std::int32_t most = profile.sum_of_members().max_member_weight();
+  if (most > 0 && weight > most) {
+    throw invalid_argument(where + "a weight of " + std::to_string(weight) + " is more than the " +
+                           std::to_string(most) + " of action profile '" +
+                           profile.preamble().name() + "'");
+  }
+}
 
 void check_watch_port(const std::string& port, const std::string& where) {
   if (port.empty()) {

@@ -22,6 +22,10 @@ void encode_action(const softswitch::ActionCall& call, p4::v1::Action& result);
 // Leaves `result` untouched when the action is unset.
 void encode_table_action(const softswitch::TableAction& action, p4::v1::TableEntry& result);
 
+// Throws RpcError(INVALID_ARGUMENT) unless the profile lets a member have this weight.
+void check_weight(std::int32_t weight, const p4config::ActionProfile& profile,
+                  const std::string& where);
+
 // Throws RpcError(INVALID_ARGUMENT) unless the byte string is empty or a port number.
 void check_watch_port(const std::string& port, const std::string& where);
 

@@ -10,6 +10,9 @@ namespace catchment::server {
 namespace {
 
 constexpr std::size_t kMaxClients = 4096;
+// A role is remembered, with the highest id that it has seen, after its clients have gone.
+constexpr std::size_t kMaxRoles = 1024;
+constexpr std::size_t kMaxRoleName = 256;
 
 std::string role_text(const std::string& role) {
   return role.empty() ? "the default role" : "role '" + role + "'";
@@ -52,6 +55,15 @@ void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::s
   if (known == nullptr && clients_.size() >= kMaxClients) {
     throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
                    "the limit of " + std::to_string(kMaxClients) + " open streams is reached");
+  }
+  if (role.size() > kMaxRoleName) {
+    throw invalid_argument("role.name has " + std::to_string(role.size()) + " bytes; at most " +
+                           std::to_string(kMaxRoleName) + " are taken");
+  }
+  if (!role.empty() && !roles_.contains(role) && roles_.size() >= kMaxRoles) {
+    throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                   "the limit of " + std::to_string(kMaxRoles) +
+                       " roles is reached, of all that clients have named since the switch began");
   }
   if (!request.has_election_id()) {
     return;
@@ -99,6 +111,10 @@ void Arbiter::update(const std::shared_ptr<Session>& session,
       role.highest = election_id;
       role.primary = session.get();
       role.access = std::move(access);
+      role.config.reset();
+      if (request.role().has_config()) {
+        role.config = request.role().config();
+      }
     } else if (steps_down) {
       role.primary = nullptr;
     }
@@ -200,6 +216,9 @@ void Arbiter::notify(const std::string& role_name, const Session& receiver) {
   message.set_device_id(device_id_);
   if (!role_name.empty()) {
     message.mutable_role()->set_name(role_name);
+  }
+  if (role.config) {
+    *message.mutable_role()->mutable_config() = *role.config;
   }
   if (role.highest) {
     message.mutable_election_id()->set_high(role.highest->high);

@@ -65,7 +65,9 @@ class Arbiter {
   struct Role {
     std::optional<ElectionId> highest;
     const Session* primary = nullptr;
-    RoleAccess access;  // as the last primary gave it
+    // As the last primary gave them.
+    RoleAccess access;
+    std::optional<google::protobuf::Any> config;
   };
 
   Client* find(const Session& session);

@@ -78,6 +78,9 @@ grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, 
     try {
       read_entity(request.entities(i), target, sink);
     } catch (const RpcError& error) {
+      if (sink.is_full()) {
+        throw;
+      }
       status.fail(static_cast<std::size_t>(i), error);
     }
   }
@@ -226,24 +229,28 @@ void Control::handle(const std::shared_ptr<Session>& session,
 
 void Control::acknowledge(const std::shared_ptr<Session>& session,
                           const p4::v1::DigestListAck& ack) {
-  {
+  try {
+    if (!arbiter_.is_primary(*session)) {
+      throw permission_denied("only the primary may acknowledge digests");
+    }
     const auto lock = state_.shared();
     const auto running = pipelines_.running();
-    const auto* info = running == nullptr ? nullptr : &running->schema().info();
-    if (info != nullptr &&
-        std::any_of(info->digests().begin(), info->digests().end(), [&](const auto& digest) {
+    if (running == nullptr ||
+        std::ranges::none_of(running->schema().info().digests(), [&](const auto& digest) {
           return digest.preamble().id() == ack.digest_id();
         })) {
-      return notifier_.acknowledge(ack);
+      throw invalid_argument("there is no digest with id " + std::to_string(ack.digest_id()) +
+                             " in the P4Info of the pipeline");
     }
+    notifier_.acknowledge(ack);
+  } catch (const RpcError& error) {
+    p4::v1::StreamMessageResponse response;
+    auto& message = *response.mutable_error();
+    message.set_canonical_code(error.code());
+    message.set_message(error.what());
+    *message.mutable_digest_list_ack()->mutable_digest_list_ack() = ack;
+    session->offer(std::move(response));
   }
-  p4::v1::StreamMessageResponse response;
-  auto& error = *response.mutable_error();
-  error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
-  error.set_message("there is no digest with id " + std::to_string(ack.digest_id()) +
-                    " in the P4Info of the pipeline");
-  *error.mutable_digest_list_ack()->mutable_digest_list_ack() = ack;
-  session->offer(std::move(response));
 }
 
 void Control::send_packet(const std::shared_ptr<Session>& session,

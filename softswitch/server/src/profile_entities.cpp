@@ -46,6 +46,7 @@ softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
                             std::to_string(message.group_id()) + ": ";
   softswitch::ProfileGroup group;
   group.max_size = message.max_size();
+  group.counts_members = profile.has_sum_of_members();
   if (group.max_size < 0) {
     throw invalid_argument(where + "max_size is negative");
   }
@@ -60,10 +61,7 @@ softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
       throw invalid_argument(where + "member " + std::to_string(member.member_id()) +
                              " is there twice; give it a weight instead");
     }
-    if (member.weight() <= 0) {
-      throw invalid_argument(where + "the weight of member " + std::to_string(member.member_id()) +
-                             " is not positive");
-    }
+    check_weight(member.weight(), profile, where);
     check_watch_port(member.watch_port(), where);
     if (member.watch_kind_case() == p4::v1::ActionProfileGroup::Member::kWatch) {
       throw unimplemented(where + "watch is deprecated; use watch_port");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rpc_error.hpp"
+#include "type_check.hpp"
 
 namespace catchment::server {
 
@@ -123,6 +124,16 @@ void check_sizes(const Objects& objects, const std::vector<Infos>& program, cons
   }
 }
 
+void check_registers(const Schema& schema, const softswitch::ProgramInfo& program) {
+  for (const auto& info : schema.info().registers()) {
+    const auto& compiled = find(program.registers, info.preamble(), "register");
+    const auto bits = bits_of(info.type_spec(), schema.info().type_info());
+    if (bits && *bits != compiled.width) {
+      differ("register '" + info.preamble().name() + "' has cells of another width");
+    }
+  }
+}
+
 void check_packet_headers(const Schema& schema, const softswitch::ProgramInfo& program) {
   for (const auto& header : schema.info().controller_packet_metadata()) {
     const std::string& name = header.preamble().name();
@@ -153,6 +164,7 @@ void check_program(const Schema& schema, const softswitch::ProgramInfo& program)
   check_sizes(schema.info().counters(), program.counters, "counter");
   check_sizes(schema.info().meters(), program.meters, "meter");
   check_sizes(schema.info().registers(), program.registers, "register");
+  check_registers(schema, program);
   for (const auto& profile : schema.info().action_profiles()) {
     find(program.profiles, profile.preamble(), "action profile");
   }

@@ -28,7 +28,7 @@ void Session::start(std::chrono::milliseconds timeout) {
   timer_.after(timeout, [weak = weak_from_this()] {
     if (const auto session = weak.lock(); session != nullptr && session->is_mute()) {
       session->finish({grpc::StatusCode::DEADLINE_EXCEEDED,
-                       "no message came on the stream: send a MasterArbitrationUpdate first"});
+                       "no MasterArbitrationUpdate came on the stream: send one first"});
     }
   });
   StartSendInitialMetadata();  // the client learns that the stream stands
@@ -56,7 +56,7 @@ void Session::OnReadDone(bool ok) {
   }
   {
     const std::lock_guard lock(mutex_);
-    heard_ = true;
+    heard_ = heard_ || !ok || request_.has_arbitration();
   }
   // At most one task of a session waits: the next read begins when it is done.
   work_.submit_always(peer_, [self = shared_from_this(), ok] {

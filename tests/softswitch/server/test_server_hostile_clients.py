@@ -84,6 +84,16 @@ def test_a_mute_stream_is_ended_and_one_that_spoke_is_not(start: Callable[..., S
         assert speaker.arbitrate((0, 8)) == 0
 
 
+def test_only_an_arbitration_counts_as_speaking(start: Callable[..., SwitchProcess], kinds: Program) -> None:
+    switch = start(program=kinds.shared_object, p4info=kinds.p4info_file, extra=("--stream-timeout-ms", "1000"))
+    with RawClient(switch.address) as other:
+        other.send(p4runtime_pb2.StreamMessageRequest(digest_ack={"digest_id": 1}))
+        assert other.receive().error.canonical_code == grpc.StatusCode.PERMISSION_DENIED.value[0]
+        with pytest.raises(grpc.RpcError) as caught:
+            other.receive()
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
 def test_of_too_many_mute_streams_the_oldest_goes(start: Callable[..., SwitchProcess]) -> None:
     switch = start(extra=("--stream-timeout-ms", "3600000"))
 

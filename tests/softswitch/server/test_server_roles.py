@@ -123,3 +123,19 @@ def test_configs_that_contradict_each_other_or_say_nothing_are_refused(named: Ra
             bid(late, role, config)
         assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
         assert words in caught.value.details()
+
+
+def test_all_clients_of_a_role_hear_its_config(named: RawClient, other: RawClient) -> None:
+    """That of the last primary."""
+    for number in (1, 2):
+        config = P4RoleConfig(can_push_pipeline=True, shared_p4_ids=[number])
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = named.device_id
+        request.arbitration.election_id.low = number
+        request.arbitration.role.name = "routes"
+        request.arbitration.role.config.Pack(config)
+        named.send(request)
+        assert named.receive().arbitration.role == request.arbitration.role
+        if number == 1:
+            other.ask_arbitration(None, role="routes")
+        assert other.receive().arbitration.role == request.arbitration.role

@@ -110,6 +110,7 @@ struct ProfileGroup {
   std::uint32_t group_id = 0;
   std::vector<ProfileGroupMember> members;
   std::int32_t max_size = 0;
+  bool counts_members = false;  // the size is how many members there are, whatever they weigh
 };
 
 /// One copy that the replication engine makes.
