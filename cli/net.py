@@ -97,10 +97,11 @@ def down(
     ] = None,
 ) -> None:
     """End a network, and remove what an earlier one of that name left behind."""
+    from catchment.sim.lab.mininet.claim import Claim  # noqa: PLC0415  only here is Mininet needed
     from catchment.sim.lab.mininet.leftovers import remove_leftovers  # noqa: PLC0415
 
-    if name is not None and (not name[:1].isalnum() or "/" in name):  # it becomes part of paths
-        raise NetworkError(f"{name!r} is no name of a network")
+    if name is not None:
+        networks.check_name(name)
     if os.geteuid() != 0:
         raise NetworkError("removing a network needs root: run it with sudo")
     if name is None:
@@ -117,8 +118,9 @@ def down(
         os.kill(state.owner, signal.SIGTERM)
         if not networks.wait_released(name, _DOWN_SECONDS):
             raise NetworkError(f"process {state.owner} still holds network {name} after {_DOWN_SECONDS:g} s")
-    removed = remove_leftovers(name)
-    networks.discard_state(name)
+    with Claim.acquire(name, patience=_DOWN_SECONDS if ended else 0.0) as claim:
+        removed = remove_leftovers(claim)
+        networks.discard_state(name)
     for what in removed:
         typer.echo(f"removed {what}")
     typer.echo(f"network {name} is down" if ended or removed else f"network {name} was not up, and left nothing behind")

@@ -25,11 +25,27 @@ from catchment.wire.rail_report import SOCKETS as RANK_SOCKETS
 from catchment.wire.run_folder import run_folder
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH, place_for_sockets
 
+_LONGEST_NAME = 255 - len(".json")
+"""Bytes: the state file is named after its network."""
 _SOCKETS = ("switch-*.sock", "bmv2-*.ipc", RANK_SOCKETS)
 
 
 class NetworkError(ControlPlaneError):
     """An emulated network could not be started, used or removed; says what to do."""
+
+
+def check_name(name: str) -> None:
+    """Make sure that something can be the name of a network, which becomes part of paths.
+
+    Raises:
+        NetworkError: it cannot.
+    """
+    if not name[:1].isalnum() or "/" in name or "\0" in name:
+        raise NetworkError(f"{name!r} is no name of a network")
+    if (size := len(os.fsencode(name))) > _LONGEST_NAME:
+        raise NetworkError(
+            f"{name[:20]!r}... is no name of a network: it has {size} bytes, {_LONGEST_NAME} at the most"
+        )
 
 
 def jobs_folder(name: str) -> Path:

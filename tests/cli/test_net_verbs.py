@@ -11,7 +11,8 @@ import pytest
 from command_lab import Run
 
 from catchment.controlplane.networks.state import NetworkState, StateFile, known_networks, networks_up
-from catchment.sim.lab.mininet import leftovers
+from catchment.sim.lab.mininet import claim, leftovers
+from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK
 
 Up = Callable[..., StateFile]
@@ -31,6 +32,7 @@ def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Up]:
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
     monkeypatch.delenv("CATCHMENT_TOPOLOGY", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(claim, "_SCOPE", f"catchment-test-{os.getpid()}-")  # networks of these names may be up
     monkeypatch.setattr(leftovers, "remove_leftovers", lambda _: [])
     with ExitStack() as held:
 
@@ -67,6 +69,24 @@ def test_the_only_network_that_is_up_goes_down_beside_dead_ones(
     assert "network old was not up" in call("net", "down", "old")
     assert "network dead was not up" in call("net", "down"), "the only one that is left over"
     assert "say which network: none is up or left over" in call("net", "down", code=1)
+
+
+def test_a_network_of_another_run_folder_does_not_go_down(
+    call: Run, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up("lab")
+    with Claim.acquire("lab"):
+        monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "other"))
+        complaint = call("net", "down", "lab", code=1)
+    assert f"run `CATCHMENT_RUN_DIR={tmp_path} catchment net down lab` first" in complaint
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+    assert [state.name for state in networks_up()] == ["lab"]
+
+
+def test_what_no_network_can_be_called_is_refused_before_a_file_is_sought(call: Run, up: Up) -> None:
+    assert "'../x' is no name of a network" in call("net", "down", "../x", code=1)
+    assert "it has 300 bytes, 250 at the most" in call("net", "down", 300 * "x", code=1)
+    assert "was not up" in call("net", "down", 250 * "x")
 
 
 def test_a_second_owner_leaves_the_first_ones_log(call: Run, up: Up, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from catchment.controlplane.networks.state import NetworkError
+from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK, interface_prefix
 
 _GRACE_SECONDS = 3.0
@@ -35,8 +36,8 @@ def own_interfaces(network: str) -> list[str]:
     return sorted(p.name for p in Path("/sys/class/net").iterdir() if p.name.startswith(prefix))
 
 
-def remove_leftovers(network: str) -> list[str]:
-    """End the network's processes and delete its interfaces.
+def remove_leftovers(claim: Claim) -> list[str]:
+    """End the processes and delete the interfaces of a network that nobody else can have while it is claimed.
 
     Returns:
         What was removed, in words; empty when there was nothing.
@@ -45,10 +46,10 @@ def remove_leftovers(network: str) -> list[str]:
         NetworkError: an interface could not be deleted.
     """
     removed = []
-    processes = marked_processes(network)
+    processes = marked_processes(claim.network)
     _end(processes)
     removed += [f"process {pid}" for pid in processes]
-    for interface in own_interfaces(network):
+    for interface in own_interfaces(claim.network):
         result = subprocess.run(["ip", "link", "delete", interface], capture_output=True, text=True, check=False)
         # The peer may have gone with its namespace meanwhile.
         if result.returncode and (Path("/sys/class/net") / interface).exists():

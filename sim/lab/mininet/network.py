@@ -25,6 +25,7 @@ from catchment.controlplane.topology.rates import port_faults
 from catchment.ending_signals import ending_signals
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight
+from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.leftovers import remove_leftovers
 from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK, host_interface, interface_name
 from catchment.sim.lab.mininet.nodes import (
@@ -69,6 +70,7 @@ class MininetNetwork:
         self._held: list[HeldAddress] = []  # of switches whose address we chose, which they have after a restart, too
         self._net: Any = None
         self._state: StateFile | None = None
+        self._claim: Claim | None = None
 
     # Life
 
@@ -76,13 +78,14 @@ class MininetNetwork:
         """Bring everything up; removes leftovers of an earlier network of this name first.
 
         Raises:
-            NetworkError: not root, the name is in use, a tool or a switch failed. Nothing is left
-                behind.
+            NetworkError: not root, a live network of this machine has the name or the names of its
+                interfaces, a tool or a switch failed. Nothing is left behind.
         """
         preflight.check()
         self._state = StateFile.acquire(self.name)
         try:
-            remove_leftovers(self.name)
+            self._claim = Claim.acquire(self.name)
+            remove_leftovers(self._claim)
             self.log_folder.mkdir(parents=True, exist_ok=True)
             with self._marked_environment():
                 self._build()
@@ -112,8 +115,11 @@ class MininetNetwork:
             if self._net is not None:
                 net, self._net = self._net, None
                 net.stop()
+            if self._claim is not None:
+                remove_leftovers(self._claim)
+                self._claim.drop()
+                self._claim = None
             if self._state is not None:
-                remove_leftovers(self.name)
                 if not self._keep_logs:
                     shutil.rmtree(self.log_folder, ignore_errors=True)
                 self._state.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -16,7 +17,9 @@ from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target, Topology, racks, star
 from catchment.sim.lab import switch_process
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError, network
+from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
+from catchment.sim.lab.mininet.naming import interface_prefix
 
 pytestmark = [
     pytest.mark.e2e,
@@ -98,6 +101,29 @@ def test_the_same_name_twice_is_refused() -> None:
         MininetNetwork(small(name)).start()
 
 
+def test_a_live_network_is_untouched_by_one_of_its_name_in_another_run_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = network_name()
+    with MininetNetwork(small(name)) as net:
+        monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "other"))
+        with pytest.raises(NetworkError, match=rf"network {name} is already up \(process {os.getpid()}, run folder"):
+            MininetNetwork(small(name)).start()
+        assert read_state(name) is None
+        monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+        reach(net, "w0", "w1")
+
+
+def test_a_live_network_is_untouched_by_one_whose_interfaces_would_have_its_names() -> None:
+    name = network_name()
+    twin = next(other for n in itertools.count() if interface_prefix(other := f"t{n}") == interface_prefix(name))
+    with MininetNetwork(small(name)) as net:
+        with pytest.raises(NetworkError, match=f"as those of network {name} are, which is up"):
+            MininetNetwork(small(twin)).start()
+        assert read_state(twin) is None
+        reach(net, "w0", "w1")
+
+
 def test_a_command_that_fails_quotes_its_output() -> None:
     with MininetNetwork(small(network_name())) as net:
         with pytest.raises(NetworkError, match=r"w0: .*failed \(3\):\nwhy"):
@@ -170,7 +196,8 @@ def test_leftovers_of_a_killed_owner_are_found_and_removed() -> None:
         owner.wait(120)
     assert not is_held(name)
     assert marked_processes(name), "the killed owner left nothing: this test tests nothing"
-    assert remove_leftovers(name)
+    with Claim.acquire(name) as claim:
+        assert remove_leftovers(claim)
     assert own_interfaces(name) == []
     assert marked_processes(name) == []
     with MininetNetwork(small(name)) as net:
