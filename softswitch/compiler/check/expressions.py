@@ -92,7 +92,7 @@ class ExpressionChecker(OperatorChecker):
                 members = tuple(self._expr(value) for _, value in written.fields)
                 return BraceValue(loc, VoidType(), names, members, written.dots)
             case ast.Dots():
-                return BraceValue(loc, VoidType(), (), (), dots=True)
+                return BraceValue(loc, VoidType(), (), (), dots=True, bare=True)
             case ast.Invalid():
                 return ir.InvalidHeader(loc, VoidType())
             case ast.TypeName():

@@ -33,12 +33,13 @@ from catchment.softswitch.compiler.types import (
 class BraceValue(ir.Expr):
     """`{a, b}` or `{x = a, y = b}` before its type is known; `names` is empty for the first.
 
-    Never leaves the checker.
+    Never leaves the checker. With `bare` it is `...` without braces: a whole default value, which an invalid header is.
     """
 
     names: tuple[str, ...]
     members: tuple[ir.Expr, ...]
     dots: bool
+    bare: bool = False
 
 
 def is_constant(expr: ir.Expr) -> bool:
@@ -108,6 +109,8 @@ class ValueChecker(TypeChecker):
         return None
 
     def _fill(self, braces: BraceValue, target: Type) -> ir.Expr | None:
+        if braces.bare:
+            return self.default(target, braces.loc)
         if isinstance(target, StructType | HeaderType):
             types = tuple(f.type for f in target.fields)
             if braces.names or (braces.dots and not braces.members):
@@ -246,6 +249,8 @@ def _castable(source: Type, target: Type) -> bool:
 def describe(expr: ir.Expr) -> str:
     """What to call the type of an expression in a message."""
     if isinstance(expr, BraceValue):
+        if expr.bare:
+            return "`...`"
         return "a structure initialiser" if expr.names else "a list"
     if isinstance(expr, ir.InvalidHeader) and isinstance(expr.type, VoidType):
         return "an invalid header"
