@@ -49,6 +49,7 @@ def test_what_the_page_says_of_their_differences_is_so(tmp_path: Path) -> None:
 ONE_GROUP = {
     "test_beside.py": "makes no process group",
     "test_differences.py": "compares them",
+    "test_failed_groups.py": "makes no process group",
     "test_nothing_left.py": "looks at what the one in C++ leaves, the one that is used unless told otherwise",
     "test_rail_training.py": "compares trainings for minutes; rails are below both groups",
     "test_seats.py": "makes no process group",
