@@ -52,7 +52,6 @@ softswitch::OneShot decode_one_shot(const p4::v1::ActionProfileActionSet& set,
     if (one.watch_kind_case() == p4::v1::ActionProfileAction::kWatch) {
       throw unimplemented("table '" + table.name() + "': watch is deprecated; use watch_port");
     }
-    check_watch_port(one.watch_port(), "table '" + table.name() + "': ");
     result.actions.push_back({decode_action(one.action(), schema), one.weight(), one.watch_port()});
     total += one.weight();
   }
@@ -86,18 +85,6 @@ void check_weight(std::int32_t weight, const p4config::ActionProfile& profile,
     throw invalid_argument(where + "a weight of " + std::to_string(weight) + " is more than the " +
                            std::to_string(most) + " of action profile '" +
                            profile.preamble().name() + "'");
-  }
-}
-
-void check_watch_port(const std::string& port, const std::string& where) {
-  if (port.empty()) {
-    return;
-  }
-  constexpr unsigned kPortBits = 9;  // standard_metadata_t.egress_port
-  try {
-    to_fixed(port, kPortBits, {"watch port", ""});
-  } catch (const RpcError&) {
-    throw invalid_argument(where + "watch_port " + to_hex(port) + " is not a port of this switch");
   }
 }
 

@@ -26,7 +26,4 @@ void encode_table_action(const softswitch::TableAction& action, p4::v1::TableEnt
 void check_weight(std::int32_t weight, const p4config::ActionProfile& profile,
                   const std::string& where);
 
-// Throws RpcError(INVALID_ARGUMENT) unless the byte string is empty or a port number.
-void check_watch_port(const std::string& port, const std::string& where);
-
 }  // namespace catchment::server

@@ -13,9 +13,17 @@ constexpr std::size_t kMaxClients = 4096;
 // A role is remembered, with the highest id that it has seen, after its clients have gone.
 constexpr std::size_t kMaxRoles = 1024;
 constexpr std::size_t kMaxRoleName = 256;
+constexpr std::size_t kMaxRoleConfig = std::size_t{64} << 10;
 
 std::string role_text(const std::string& role) {
   return role.empty() ? "the default role" : "role '" + role + "'";
+}
+
+void check_length(const std::string& field, std::size_t bytes, std::size_t most) {
+  if (bytes > most) {
+    throw invalid_argument(field + " has " + std::to_string(bytes) + " bytes; at most " +
+                           std::to_string(most) + " are taken");
+  }
 }
 
 }  // namespace
@@ -37,6 +45,8 @@ Arbiter::Client* Arbiter::find(const Session& session) {
 
 void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::string& role,
                     const RoleAccess& access, const Session& session) {
+  check_length("role.name", role.size(), kMaxRoleName);
+  check_length("role.config", request.role().config().ByteSizeLong(), kMaxRoleConfig);
   const Client* known = find(session);
   if (request.device_id() != device_id_) {
     const std::string text = "device_id " + std::to_string(request.device_id()) +
@@ -55,10 +65,6 @@ void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::s
   if (known == nullptr && clients_.size() >= kMaxClients) {
     throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
                    "the limit of " + std::to_string(kMaxClients) + " open streams is reached");
-  }
-  if (role.size() > kMaxRoleName) {
-    throw invalid_argument("role.name has " + std::to_string(role.size()) + " bytes; at most " +
-                           std::to_string(kMaxRoleName) + " are taken");
   }
   if (!role.empty() && !roles_.contains(role) && roles_.size() >= kMaxRoles) {
     throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,

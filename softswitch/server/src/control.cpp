@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "batch_status.hpp"
+#include "entity_messages.hpp"
 #include "entity_reader.hpp"
-#include "entity_sink.hpp"
 #include "entity_writer.hpp"
 #include "packet_codec.hpp"
 #include "rollback.hpp"
@@ -18,11 +17,12 @@ namespace catchment::server {
 namespace {
 
 BatchStatus write_each(const p4::v1::WriteRequest& request, const Permission& permission,
-                       Target& target) {
+                       const WatchPorts& ports, Target& target) {
   BatchStatus status(static_cast<std::size_t>(request.updates_size()));
   for (int i = 0; i < request.updates_size(); ++i) {
     try {
       permission.check(request.updates(i).entity());
+      ports.check(request.updates(i));
       write_entity(request.updates(i), target);
     } catch (const RpcError& error) {
       status.fail(static_cast<std::size_t>(i), error);
@@ -32,13 +32,15 @@ BatchStatus write_each(const p4::v1::WriteRequest& request, const Permission& pe
 }
 
 BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request,
-                                   const Permission& permission, Target& target) {
+                                   const Permission& permission, const WatchPorts& ports,
+                                   Target& target) {
   const auto size = static_cast<std::size_t>(request.updates_size());
   BatchStatus status(size);
   Rollback rollback;
   for (int i = 0; i < request.updates_size(); ++i) {
     try {
       permission.check(request.updates(i).entity());
+      ports.check(request.updates(i));
       rollback.write(request.updates(i), target);
     } catch (const RpcError& error) {
       rollback.undo(target);
@@ -55,15 +57,15 @@ BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request,
 }
 
 BatchStatus write_all(const p4::v1::WriteRequest& request, const Permission& permission,
-                      Target& target) {
+                      const WatchPorts& ports, Target& target) {
   switch (request.atomicity()) {
     case p4::v1::WriteRequest::CONTINUE_ON_ERROR:
-      return write_each(request, permission, target);
+      return write_each(request, permission, ports, target);
     case p4::v1::WriteRequest::ROLLBACK_ON_ERROR:
-      return write_whole_or_nothing(request, permission, target);
+      return write_whole_or_nothing(request, permission, ports, target);
     case p4::v1::WriteRequest::DATAPLANE_ATOMIC: {
       const softswitch::Dataplane::Pause pause(target.dataplane());
-      return write_whole_or_nothing(request, permission, target);
+      return write_whole_or_nothing(request, permission, ports, target);
     }
     default:
       throw unimplemented("atomicity " + std::to_string(request.atomicity()) +
@@ -71,19 +73,21 @@ BatchStatus write_all(const p4::v1::WriteRequest& request, const Permission& per
   }
 }
 
-grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, EntitySink& sink,
-                      std::size_t max_status_bytes) {
+grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target,
+                      UnsentMessages& messages, std::size_t max_status_bytes) {
+  EntityMessages sink(messages);
   BatchStatus status(static_cast<std::size_t>(request.entities_size()));
   for (int i = 0; i < request.entities_size(); ++i) {
     try {
       read_entity(request.entities(i), target, sink);
     } catch (const RpcError& error) {
-      if (sink.is_full()) {
+      if (messages.overflowed()) {
         throw;
       }
       status.fail(static_cast<std::size_t>(i), error);
     }
   }
+  sink.finish();
   return status.status("read requests", max_status_bytes);
 }
 
@@ -109,10 +113,11 @@ template void Control::check_writer(const p4::v1::SetForwardingPipelineConfigReq
 
 Control::Control(ControlOptions options, const Log& log, softswitch::Dataplane& dataplane,
                  ProgramStore& programs, std::function<void(std::string)> packet_out)
-    : options_(options),
+    : options_(std::move(options)),
+      watch_ports_(options_.ports),
       log_(log),
       packet_out_(std::move(packet_out)),
-      arbiter_(options.device_id, state_),
+      arbiter_(options_.device_id, state_),
       pipelines_(dataplane, programs),
       notifier_(dataplane, arbiter_) {}
 
@@ -150,7 +155,7 @@ grpc::Status Control::write(const p4::v1::WriteRequest& request) {
   check_device(request.device_id());
   const auto lock = state_.exclusive();
   const Permission permission = require_primary(request);
-  const BatchStatus status = write_all(request, permission, pipelines_.target());
+  const BatchStatus status = write_all(request, permission, watch_ports_, pipelines_.target());
   apply_digests(request.updates());
   grpc::Status result = status.status("updates", options_.max_status_bytes);
   if (!result.ok()) {
@@ -159,14 +164,10 @@ grpc::Status Control::write(const p4::v1::WriteRequest& request) {
   return result;
 }
 
-grpc::Status Control::read(const p4::v1::ReadRequest& request,
-                           std::vector<p4::v1::ReadResponse>& responses) {
+grpc::Status Control::read(const p4::v1::ReadRequest& request, UnsentMessages& messages) {
   check_device(request.device_id());
-  EntitySink sink;
   const auto lock = state_.shared();
-  grpc::Status status = read_all(request, pipelines_.target(), sink, options_.max_status_bytes);
-  responses = sink.take();
-  return status;
+  return read_all(request, pipelines_.target(), messages, options_.max_status_bytes);
 }
 
 void Control::set_pipeline(const p4::v1::SetForwardingPipelineConfigRequest& request) {

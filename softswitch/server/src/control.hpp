@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "arbiter.hpp"
 #include "catchment/softswitch/dataplane.hpp"
@@ -19,12 +19,15 @@
 #include "program_store.hpp"
 #include "session.hpp"
 #include "state_lock.hpp"
+#include "unsent_messages.hpp"
+#include "watch_ports.hpp"
 
 namespace catchment::server {
 
 struct ControlOptions {
   std::uint64_t device_id = 1;
   std::size_t max_status_bytes = 8192;  // what clients take as the status of a call
+  std::set<std::uint32_t> ports;        // of the switch, that of the CPU included
 };
 
 // Every request checks device, role and primary, then the rest; writes are carried out one batch
@@ -45,8 +48,7 @@ class Control final : public SessionHandler {
   void check_writer(const Request& request);
 
   grpc::Status write(const p4::v1::WriteRequest& request);
-  grpc::Status read(const p4::v1::ReadRequest& request,
-                    std::vector<p4::v1::ReadResponse>& responses);
+  grpc::Status read(const p4::v1::ReadRequest& request, UnsentMessages& messages);
   void set_pipeline(const p4::v1::SetForwardingPipelineConfigRequest& request);
   void get_pipeline(const p4::v1::GetForwardingPipelineConfigRequest& request,
                     p4::v1::GetForwardingPipelineConfigResponse& response);
@@ -65,6 +67,7 @@ class Control final : public SessionHandler {
   void send_packet(const std::shared_ptr<Session>& session, const p4::v1::PacketOut& packet);
 
   const ControlOptions options_;
+  const WatchPorts watch_ports_;
   const Log& log_;
   std::function<void(std::string)> packet_out_;
   StateLock state_;

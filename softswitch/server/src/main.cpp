@@ -116,6 +116,9 @@ void run(const Options& options, Ending& ending, std::optional<LastResort>& last
   ControlOptions control_options;
   control_options.device_id = options.device_id;
   control_options.max_status_bytes = options.max_status_bytes;
+  for (const auto& [number, spec] : options.ports) {
+    control_options.ports.insert({number, options.cpu_port});
+  }
   Control control(control_options, log, dataplane, store,
                   [&](std::string frame) { loop.packet_out(std::move(frame)); });
   if (!options.program.empty()) {

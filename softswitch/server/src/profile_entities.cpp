@@ -62,7 +62,6 @@ softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
                              " is there twice; give it a weight instead");
     }
     check_weight(member.weight(), profile, where);
-    check_watch_port(member.watch_port(), where);
     if (member.watch_kind_case() == p4::v1::ActionProfileGroup::Member::kWatch) {
       throw unimplemented(where + "watch is deprecated; use watch_port");
     }

@@ -127,8 +127,8 @@ void check_sizes(const Objects& objects, const std::vector<Infos>& program, cons
 void check_registers(const Schema& schema, const softswitch::ProgramInfo& program) {
   for (const auto& info : schema.info().registers()) {
     const auto& compiled = find(program.registers, info.preamble(), "register");
-    const auto bits = bits_of(info.type_spec(), schema.info().type_info());
-    if (bits && *bits != compiled.width) {
+    const auto widths = scalar_widths(info.type_spec(), schema.info().type_info());
+    if (widths.size() != 1 || widths.front().value_or(compiled.width) != compiled.width) {
       differ("register '" + info.preamble().name() + "' has cells of another width");
     }
   }

@@ -11,25 +11,18 @@ constexpr auto kTimeout = std::chrono::seconds(10);
 
 ReadCall::ReadCall(grpc::CallbackServerContext& context, Timer& timer,
                    std::atomic<std::size_t>& unsent, Connections& connections)
-    : context_(context), timer_(timer), unsent_(unsent), connections_(connections) {}
+    : context_(context), timer_(timer), connections_(connections), messages_(unsent) {}
 
-ReadCall::~ReadCall() { unsent_ -= bytes_; }
-
-void ReadCall::answer(std::vector<p4::v1::ReadResponse> responses, grpc::Status status) {
+void ReadCall::answer(grpc::Status status) {
   const std::lock_guard lock(mutex_);
-  responses_ = std::move(responses);
   status_ = std::move(status);
-  for (const auto& response : responses_) {
-    bytes_ += response.ByteSizeLong();
-  }
-  unsent_ += bytes_;
-  if (!responses_.empty()) {
+  if (!messages_.empty()) {
     watch(0);
   }
   advance();
 }
 
-// Looks later whether the client took any message since `seen` were written.
+// Looks later whether the client took any message since `seen` were taken.
 void ReadCall::watch(std::size_t seen) {
   timer_.after(kTimeout, [weak = weak_from_this(), seen] {
     const auto call = weak.lock();
@@ -40,21 +33,23 @@ void ReadCall::watch(std::size_t seen) {
     if (call->done_) {
       return;
     }
-    if (call->next_ == seen) {
+    if (call->taken_ == seen) {
       call->context_.TryCancel();
     } else {
-      call->watch(call->next_);
+      call->watch(call->taken_);
     }
   });
 }
 
 // The mutex is held.
 void ReadCall::advance() {
-  if (next_ < responses_.size()) {
-    StartWrite(&responses_[next_]);
-  } else {
+  if (messages_.empty()) {
     Finish(status_);
+    return;
   }
+  const grpc::Slice slice(messages_.front());
+  writing_ = grpc::ByteBuffer(&slice, 1);
+  StartWrite(&writing_);
 }
 
 void ReadCall::OnWriteDone(bool ok) {
@@ -62,9 +57,9 @@ void ReadCall::OnWriteDone(bool ok) {
   if (!ok) {
     return Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
   }
-  connections_.sent(context_.peer(), responses_[next_].ByteSizeLong());
-  responses_[next_] = {};  // its memory goes
-  ++next_;
+  connections_.sent(context_.peer(), messages_.front().size());
+  messages_.pop();
+  ++taken_;
   advance();
 }
 

@@ -7,29 +7,30 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "connections.hpp"
-#include "p4/v1/p4runtime.pb.h"
 #include "timer.hpp"
+#include "unsent_messages.hpp"
 
 namespace catchment::server {
 
 // A client that takes nothing of its answer for 10 s is cut off.
-class ReadCall final : public grpc::ServerWriteReactor<p4::v1::ReadResponse>,
+class ReadCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                        public std::enable_shared_from_this<ReadCall> {
  public:
   // `unsent` counts the bytes of all answers that are not taken yet; what is passed by reference
   // must outlive the call.
   ReadCall(grpc::CallbackServerContext& context, Timer& timer, std::atomic<std::size_t>& unsent,
            Connections& connections);
-  ~ReadCall() override;
 
   // The call keeps itself until it is over.
   void start() { self_ = shared_from_this(); }
 
+  // Returns where the messages of the answer go, before answer().
+  UnsentMessages& messages() { return messages_; }
+
   // Writes the messages, then the status.
-  void answer(std::vector<p4::v1::ReadResponse> responses, grpc::Status status);
+  void answer(grpc::Status status);
 
   void OnWriteDone(bool ok) override;
   void OnDone() override;
@@ -40,13 +41,12 @@ class ReadCall final : public grpc::ServerWriteReactor<p4::v1::ReadResponse>,
 
   grpc::CallbackServerContext& context_;
   Timer& timer_;
-  std::atomic<std::size_t>& unsent_;
   Connections& connections_;
 
   std::mutex mutex_;  // guards what follows
-  std::vector<p4::v1::ReadResponse> responses_;
-  std::size_t next_ = 0;
-  std::size_t bytes_ = 0;
+  UnsentMessages messages_;
+  grpc::ByteBuffer writing_;  // the first of them
+  std::size_t taken_ = 0;     // messages
   bool done_ = false;
   grpc::Status status_;
   std::shared_ptr<ReadCall> self_;  // until OnDone()

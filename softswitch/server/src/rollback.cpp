@@ -1,6 +1,7 @@
 #include "rollback.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -40,18 +41,21 @@ bool is_meant(const Entity& found, const Entity& entity) {
          found.table_entry().priority() == entity.table_entry().priority();
 }
 
-std::vector<Entity> current(const Entity& entity, const Target& target) {
-  EntitySink sink;
-  read_entity(read_request(entity), target, sink);
-  std::vector<Entity> result;
-  for (const auto& response : sink.responses()) {
-    for (const auto& found : response.entities()) {
-      if (is_meant(found, entity)) {
-        result.push_back(found);
-      }
-    }
-  }
-  return result;
+// Has no bound: what is taken back has to be whole.
+class Entities final : public EntitySink {
+ public:
+  Entity& add() override { return found_.emplace_back(); }
+  std::deque<Entity>& found() { return found_; }
+
+ private:
+  std::deque<Entity> found_;
+};
+
+std::deque<Entity> current(const Entity& entity, const Target& target) {
+  Entities result;
+  read_entity(read_request(entity), target, result);
+  std::erase_if(result.found(), [&](const Entity& found) { return !is_meant(found, entity); });
+  return std::move(result.found());
 }
 
 // An entry of the program's own keeps its action anyway, and may not be given one.

@@ -41,7 +41,7 @@ const auto& lookup(const Index& index, std::uint32_t id, const char* kind) {
 }  // namespace
 
 Schema::Schema(p4config::P4Info info) : info_(std::move(info)) {
-  check_types(info_.type_info());
+  check_types(info_);
   index_by_id(info_.actions(), "action", actions_);
   index_by_id(info_.action_profiles(), "action profile", profiles_);
   index_by_id(info_.counters(), "counter", counters_);

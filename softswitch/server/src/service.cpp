@@ -14,7 +14,6 @@ constexpr char kApiVersion[] = "1.4.1";
 constexpr char kNameProperty[] = "x509_common_name";
 constexpr std::size_t kReadThreads = 2;
 constexpr std::size_t kMaxMuteStreams = 1024;
-constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
 
 RpcError too_much(const std::string& what) { return {grpc::StatusCode::RESOURCE_EXHAUSTED, what}; }
 
@@ -28,6 +27,10 @@ grpc::Status answer(Body body) {
   } catch (const std::exception& error) {
     return {grpc::StatusCode::INTERNAL, error.what()};
   }
+}
+
+grpc::Status parse(grpc::ByteBuffer message, p4::v1::ReadRequest& request) {
+  return grpc::SerializationTraits<p4::v1::ReadRequest>::Deserialize(&message, &request);
 }
 
 }  // namespace
@@ -122,20 +125,22 @@ grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* con
   return reactor;
 }
 
-grpc::ServerWriteReactor<p4::v1::ReadResponse>* Service::Read(grpc::CallbackServerContext* context,
-                                                              const p4::v1::ReadRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::Read(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* message) {
   const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_, connections_);
   call->start();
-  connections_.received(context->peer(), request->ByteSizeLong());
+  connections_.received(context->peer(), message->Length());
   const grpc::Status refusal = answer([&] {
     check_name(*context);
-    if (unsent_ > kMaxUnsentBytes) {
+    const auto request = std::make_shared<p4::v1::ReadRequest>();
+    if (auto parsed = parse(*message, *request); !parsed.ok()) {
+      return parsed;
+    }
+    if (unsent_ > UnsentMessages::kMostBytesOfAll) {
       throw too_much("clients leave too many answers unread; ask again later");
     }
-    const bool queued = reads_.submit(context->peer(), request->ByteSizeLong(), [=, this] {
-      std::vector<p4::v1::ReadResponse> responses;
-      grpc::Status status = answer([&] { return control_.read(*request, responses); });
-      call->answer(std::move(responses), std::move(status));
+    const bool queued = reads_.submit(context->peer(), message->Length(), [=, this] {
+      call->answer(answer([&] { return control_.read(*request, call->messages()); }));
     });
     if (!queued) {
       throw too_much("too many requests of this client wait: send the next when one is answered");
@@ -143,7 +148,7 @@ grpc::ServerWriteReactor<p4::v1::ReadResponse>* Service::Read(grpc::CallbackServ
     return grpc::Status::OK;
   });
   if (!refusal.ok()) {
-    call->answer({}, refusal);
+    call->answer(refusal);
   }
   return call.get();
 }

@@ -28,10 +28,14 @@ struct ServiceOptions {
   std::chrono::milliseconds stream_timeout{0};  // for the first message of a stream
 };
 
+// Answers to Reads are written as bytes, in which they take the least memory.
+template <class Base>
+using RawReads = p4::v1::P4Runtime::WithRawCallbackMethod_Read<Base>;
+
 // No call holds a thread while it waits for its client or for others: gRPC's threads take a request
 // and hand it on to one thread for writes, one for stream messages and a few for reads. So however
 // many clients there are, a write waits for the writes before it and for as many reads at most.
-class Service final : public p4::v1::P4Runtime::CallbackService {
+class Service final : public RawReads<p4::v1::P4Runtime::CallbackService> {
  public:
   // What is passed by reference must outlive the service.
   Service(ServiceOptions options, const Log& log, Control& control, Connections& connections);
@@ -39,8 +43,8 @@ class Service final : public p4::v1::P4Runtime::CallbackService {
   grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context,
                                   const p4::v1::WriteRequest* request,
                                   p4::v1::WriteResponse* response) override;
-  grpc::ServerWriteReactor<p4::v1::ReadResponse>* Read(grpc::CallbackServerContext* context,
-                                                       const p4::v1::ReadRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Read(grpc::CallbackServerContext* context,
+                                                   const grpc::ByteBuffer* message) override;
   grpc::ServerUnaryReactor* SetForwardingPipelineConfig(
       grpc::CallbackServerContext* context,
       const p4::v1::SetForwardingPipelineConfigRequest* request,

@@ -1,5 +1,6 @@
 #include "type_check.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -14,148 +15,251 @@ using p4::config::v1::P4DataTypeSpec;
 using p4::config::v1::P4TypeInfo;
 
 constexpr std::uint64_t kMostParts = 4096;
-constexpr unsigned kDeepest = 64;
+constexpr std::int32_t kMostBits = 1 << 16;
+constexpr unsigned kMostLevels = 64;
 
-// Counts the parts of types, those in their parts included.
-class Parts {
+RpcError wrong(const std::string& what) { return invalid_argument("P4Info: " + what); }
+
+std::int32_t width_of(const P4BitstringLikeTypeSpec& type) {
+  switch (type.type_spec_case()) {
+    case P4BitstringLikeTypeSpec::kBit:
+      return type.bit().bitwidth();
+    case P4BitstringLikeTypeSpec::kInt:
+      return type.int_().bitwidth();
+    default:
+      return type.varbit().max_bitwidth();
+  }
+}
+
+// Of a type and all that is in it. A level that is 0 is still being counted.
+struct Extent {
+  std::uint64_t parts = 1;
+  unsigned levels = 1;
+};
+
+class Extents {
  public:
-  explicit Parts(const P4TypeInfo& types) : types_(types) {}
+  explicit Extents(const P4TypeInfo& types) : types_(types) {}
 
-  void count_all() {
+  void count_declared() {
     for (const auto& [name, type] : types_.structs()) {
       of_struct(name);
+    }
+    for (const auto& [name, type] : types_.headers()) {
+      of_header(name);
+    }
+    for (const auto& [name, type] : types_.header_unions()) {
+      of_header_union(name);
     }
     for (const auto& [name, type] : types_.new_types()) {
       of_new_type(name);
     }
+    for (const auto& [name, type] : types_.serializable_enums()) {
+      check_bits(type.underlying_type().bitwidth(), "enum '" + name + "'");
+    }
+  }
+
+  Extent of(const P4DataTypeSpec& type, const std::string& owner) {
+    check_levels(++depth_, owner);  // a type in a type in ... is not known before its end
+    const Extent extent = below(type, owner);
+    --depth_;
+    return extent;
   }
 
  private:
-  std::uint64_t of(const P4DataTypeSpec& type) {
-    switch (type.type_spec_case()) {
-      case P4DataTypeSpec::kStruct:
-        return of_struct(type.struct_().name());
-      case P4DataTypeSpec::kNewType:
-        return of_new_type(type.new_type().name());
-      case P4DataTypeSpec::kTuple: {
-        std::uint64_t parts = 1;
-        for (const auto& member : type.tuple().members()) {
-          parts += of(member);
-        }
-        return parts;
-      }
-      default:
-        return 1;
+  static void check_levels(unsigned levels, const std::string& owner) {
+    if (levels > kMostLevels) {
+      throw wrong(owner + " has types in it that lie in more than " + std::to_string(kMostLevels) +
+                  " others");
     }
   }
 
-  std::uint64_t of_struct(const std::string& name) {
-    const auto found = types_.structs().find(name);
-    if (found == types_.structs().end()) {
-      return 1;  // an error where it is used
+  static void check_bits(std::int32_t bits, const std::string& owner) {
+    if (bits < 0 || bits > kMostBits) {
+      throw wrong(owner + " has " + std::to_string(bits) + " bits; at most " +
+                  std::to_string(kMostBits) + " are taken");
     }
-    return named("struct '" + name + "'", [&] {
-      std::uint64_t parts = 1;
-      for (const auto& member : found->second.members()) {
-        parts += of(member.type_spec());
+  }
+
+  template <class Map>
+  static const auto& declared(const Map& map, const std::string& name, const std::string& owner) {
+    const auto found = map.find(name);
+    if (found == map.end()) {
+      throw wrong("type '" + name + "' of " + owner + " is not in type_info");
+    }
+    return found->second;
+  }
+
+  Extent below(const P4DataTypeSpec& type, const std::string& owner) {
+    switch (type.type_spec_case()) {
+      case P4DataTypeSpec::kBitstring:
+        check_bits(width_of(type.bitstring()), owner);
+        return {};
+      case P4DataTypeSpec::kTuple:
+        return sum(type.tuple().members(), owner,
+                   [&](const auto& member) { return of(member, owner); });
+      case P4DataTypeSpec::kStruct:
+        declared(types_.structs(), type.struct_().name(), owner);
+        return of_struct(type.struct_().name());
+      case P4DataTypeSpec::kHeader:
+        declared(types_.headers(), type.header().name(), owner);
+        return of_header(type.header().name());
+      case P4DataTypeSpec::kHeaderUnion:
+        declared(types_.header_unions(), type.header_union().name(), owner);
+        return of_header_union(type.header_union().name());
+      case P4DataTypeSpec::kHeaderStack:
+        declared(types_.headers(), type.header_stack().header().name(), owner);
+        return of_header(type.header_stack().header().name());
+      case P4DataTypeSpec::kHeaderUnionStack:
+        declared(types_.header_unions(), type.header_union_stack().header_union().name(), owner);
+        return of_header_union(type.header_union_stack().header_union().name());
+      case P4DataTypeSpec::kNewType:
+        declared(types_.new_types(), type.new_type().name(), owner);
+        return of_new_type(type.new_type().name());
+      case P4DataTypeSpec::kSerializableEnum:
+        declared(types_.serializable_enums(), type.serializable_enum().name(), owner);
+        return {};
+      case P4DataTypeSpec::kEnum:
+        declared(types_.enums(), type.enum_().name(), owner);
+        return {};
+      default:
+        return {};
+    }
+  }
+
+  template <class Members, class Count>
+  static Extent sum(const Members& members, const std::string& owner, Count count) {
+    Extent all;
+    for (const auto& member : members) {
+      const Extent one = count(member);
+      all.parts += one.parts;
+      all.levels = std::max(all.levels, one.levels + 1);
+      if (all.parts > kMostParts) {
+        throw wrong(owner + " has more than " + std::to_string(kMostParts) + " parts");
       }
-      return parts;
+      check_levels(all.levels, owner);
+    }
+    return all;
+  }
+
+  Extent of_struct(const std::string& name) {
+    const std::string owner = "struct '" + name + "'";
+    return named(owner, [&] {
+      return sum(types_.structs().at(name).members(), owner,
+                 [&](const auto& member) { return of(member.type_spec(), owner); });
     });
   }
 
-  std::uint64_t of_new_type(const std::string& name) {
-    const auto found = types_.new_types().find(name);
-    if (found == types_.new_types().end() || !found->second.has_original_type()) {
-      return 1;
-    }
-    return named("type '" + name + "'", [&] { return of(found->second.original_type()); });
+  Extent of_header(const std::string& name) {
+    const std::string owner = "header '" + name + "'";
+    return named(owner, [&] {
+      return sum(types_.headers().at(name).members(), owner, [&](const auto& member) {
+        check_bits(width_of(member.type_spec()), owner);
+        return Extent{};
+      });
+    });
+  }
+
+  Extent of_header_union(const std::string& name) {
+    const std::string owner = "header union '" + name + "'";
+    return named(owner, [&] {
+      return sum(types_.header_unions().at(name).members(), owner, [&](const auto& member) {
+        declared(types_.headers(), member.header().name(), owner);
+        return of_header(member.header().name());
+      });
+    });
+  }
+
+  Extent of_new_type(const std::string& name) {
+    const std::string owner = "type '" + name + "'";
+    return named(owner, [&] {
+      const auto& type = types_.new_types().at(name);
+      Extent extent;
+      if (type.has_original_type()) {
+        extent = of(type.original_type(), owner);
+        check_levels(++extent.levels, owner);
+      }
+      return extent;
+    });
   }
 
   template <class Count>
-  std::uint64_t named(const std::string& what, Count count) {
-    if (const auto known = known_.find(what); known != known_.end()) {
-      if (known->second == 0) {
-        throw invalid_argument("P4Info: " + what + " contains itself");
-      }
-      return known->second;
+  Extent named(const std::string& owner, Count count) {
+    const auto [known, is_new] = known_.try_emplace(owner, Extent{0, 0});
+    if (is_new) {
+      known->second = count();
+    } else if (known->second.levels == 0) {
+      throw wrong(owner + " contains itself");
     }
-    if (++depth_ > kDeepest) {
-      throw invalid_argument("P4Info: " + what + " lies in more than " + std::to_string(kDeepest) +
-                             " other types");
-    }
-    known_[what] = 0;
-    const std::uint64_t parts = count();
-    if (parts > kMostParts) {
-      throw invalid_argument("P4Info: " + what + " has more than " + std::to_string(kMostParts) +
-                             " parts");
-    }
-    --depth_;
-    return known_[what] = parts;
+    return known->second;
   }
 
   const P4TypeInfo& types_;
-  std::map<std::string, std::uint64_t> known_;  // 0: being counted
+  std::map<std::string, Extent> known_;
   unsigned depth_ = 0;
 };
 
-std::optional<std::uint64_t> bits_of(const P4BitstringLikeTypeSpec& type) {
-  if (type.has_bit()) {
-    return type.bit().bitwidth();
-  }
-  if (type.has_int_()) {
-    return type.int_().bitwidth();
-  }
-  return std::nullopt;
-}
-
-template <class Members, class Bits>
-std::optional<std::uint64_t> sum(const Members& members, Bits bits) {
-  std::uint64_t all = 0;
-  for (const auto& member : members) {
-    const auto some = bits(member);
-    if (!some) {
-      return std::nullopt;
+void add_widths(const P4DataTypeSpec& type, const P4TypeInfo& types,
+                std::vector<std::optional<std::uint32_t>>& widths) {
+  const auto add = [&](std::int32_t bits) {
+    widths.emplace_back(static_cast<std::uint32_t>(bits));
+  };
+  switch (type.type_spec_case()) {
+    case P4DataTypeSpec::kBitstring:
+      return add(width_of(type.bitstring()));
+    case P4DataTypeSpec::kBool:
+      return add(1);
+    case P4DataTypeSpec::kTuple:
+      for (const auto& member : type.tuple().members()) {
+        add_widths(member, types, widths);
+      }
+      return;
+    case P4DataTypeSpec::kStruct:
+      for (const auto& member : types.structs().at(type.struct_().name()).members()) {
+        add_widths(member.type_spec(), types, widths);
+      }
+      return;
+    case P4DataTypeSpec::kHeader:
+      for (const auto& member : types.headers().at(type.header().name()).members()) {
+        add(width_of(member.type_spec()));
+      }
+      return;
+    case P4DataTypeSpec::kSerializableEnum:
+      return add(types.serializable_enums()
+                     .at(type.serializable_enum().name())
+                     .underlying_type()
+                     .bitwidth());
+    case P4DataTypeSpec::kNewType: {
+      const auto& declared = types.new_types().at(type.new_type().name());
+      if (declared.has_original_type()) {
+        return add_widths(declared.original_type(), types, widths);
+      }
+      break;
     }
-    all += *some;
+    default:
+      break;
   }
-  return all;
+  widths.emplace_back();
 }
 
 }  // namespace
 
-void check_types(const P4TypeInfo& types) { Parts(types).count_all(); }
-
-std::optional<std::uint64_t> bits_of(const P4DataTypeSpec& type, const P4TypeInfo& types) {
-  switch (type.type_spec_case()) {
-    case P4DataTypeSpec::kBitstring:
-      return bits_of(type.bitstring());
-    case P4DataTypeSpec::kBool:
-      return 1;
-    case P4DataTypeSpec::kTuple:
-      return sum(type.tuple().members(),
-                 [&](const auto& member) { return bits_of(member, types); });
-    case P4DataTypeSpec::kStruct: {
-      const auto found = types.structs().find(type.struct_().name());
-      return found == types.structs().end() ? std::nullopt
-                                            : sum(found->second.members(), [&](const auto& member) {
-                                                return bits_of(member.type_spec(), types);
-                                              });
-    }
-    case P4DataTypeSpec::kSerializableEnum: {
-      const auto found = types.serializable_enums().find(type.serializable_enum().name());
-      return found == types.serializable_enums().end()
-                 ? std::nullopt
-                 : std::optional<std::uint64_t>(found->second.underlying_type().bitwidth());
-    }
-    case P4DataTypeSpec::kNewType: {
-      const auto found = types.new_types().find(type.new_type().name());
-      return found == types.new_types().end() || !found->second.has_original_type()
-                 ? std::nullopt
-                 : bits_of(found->second.original_type(), types);
-    }
-    default:
-      return std::nullopt;
+void check_types(const p4::config::v1::P4Info& info) {
+  Extents extents(info.type_info());
+  extents.count_declared();
+  for (const auto& one : info.registers()) {
+    extents.of(one.type_spec(), "register '" + one.preamble().name() + "'");
   }
+  for (const auto& one : info.digests()) {
+    extents.of(one.type_spec(), "digest '" + one.preamble().name() + "'");
+  }
+}
+
+std::vector<std::optional<std::uint32_t>> scalar_widths(const P4DataTypeSpec& type,
+                                                        const P4TypeInfo& types) {
+  std::vector<std::optional<std::uint32_t>> widths;
+  add_widths(type, types, widths);
+  return widths;
 }
 
 }  // namespace catchment::server

@@ -11,6 +11,7 @@ from server_programs import Program
 
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4info_pb2, p4runtime_pb2, p4types_pb2
+from catchment.wire.generated.role_config_pb2 import P4RoleConfig
 
 Change = Callable[[p4info_pb2.P4Info], object]
 REGISTER = "cells"
@@ -57,9 +58,39 @@ def wider(width: int) -> Change:
     return lambda info: register_type(info).CopyFrom(spec(bitstring={"bit": {"bitwidth": width}}))
 
 
-def pair(info: p4info_pb2.P4Info) -> None:
-    half = spec(bitstring={"bit": {"bitwidth": 32}})
-    register_type(info).CopyFrom(spec(tuple={"members": [half, half]}))
+def pair_of(width: int) -> Change:
+    half = spec(bitstring={"bit": {"bitwidth": width}})
+    return lambda info: register_type(info).CopyFrom(spec(tuple={"members": [half, half]}))
+
+
+def much_of_nothing(info: p4info_pb2.P4Info) -> None:
+    """A value that is as wide as the register, and has thousands of members without a bit."""
+    info.type_info.structs["Nothing"].SetInParent()
+    members = [spec(struct={"name": "Nothing"})] * 4096
+    register_type(info).CopyFrom(spec(tuple={"members": [*members, spec(bitstring={"bit": {"bitwidth": 32}})]}))
+
+
+def too_wide(info: p4info_pb2.P4Info) -> None:
+    member = info.type_info.structs["S"].members.add(name="wide")
+    member.type_spec.CopyFrom(spec(bitstring={"int": {"bitwidth": 2**31 - 1}}))
+
+
+def of_a_type_that_is_not_there(**given: dict[str, object]) -> Change:
+    return lambda info: register_type(info).CopyFrom(spec(**given))
+
+
+def union_of_a_header_that_is_not_there(info: p4info_pb2.P4Info) -> None:
+    info.type_info.header_unions["U"].members.add(name="gone", header={"name": "gone"})
+
+
+NOT_THERE: list[dict[str, dict[str, object]]] = [
+    {"struct": {"name": "gone"}},
+    {"header": {"name": "gone"}},
+    {"header_union": {"name": "gone"}},
+    {"header_stack": {"header": {"name": "gone"}, "size": 2}},
+    {"new_type": {"name": "gone"}},
+    {"serializable_enum": {"name": "gone"}},
+]
 
 
 @pytest.mark.parametrize("action", ["VERIFY", "VERIFY_AND_COMMIT"])
@@ -69,9 +100,14 @@ def pair(info: p4info_pb2.P4Info) -> None:
         (struct_in_itself, "struct 'S' contains itself"),
         (types_in_a_circle, "contains itself"),
         (twice_as_much_at_each_level, "has more than 4096 parts"),
-        (a_long_chain, "lies in more than 64 other types"),
-        *((wider(width), "has cells of another width") for width in (0, 8, 64, -1, 2**31 - 1)),
-        (pair, "has cells of another width"),
+        (much_of_nothing, "register 'KindsIngress.cells' has more than 4096 parts"),
+        (a_long_chain, "lie in more than 64 others"),
+        (too_wide, "struct 'S' has 2147483647 bits"),
+        *((wider(width), "has cells of another width") for width in (0, 8, 64)),
+        *((wider(width), f"has {width} bits") for width in (-1, 2**31 - 1)),
+        *((pair_of(width), "has cells of another width") for width in (16, 32)),
+        *((of_a_type_that_is_not_there(**given), "type 'gone' of register") for given in NOT_THERE),
+        (union_of_a_header_that_is_not_there, "type 'gone' of header union 'U' is not in type_info"),
     ],
 )
 def test_a_pipeline_whose_types_cannot_be_is_refused(
@@ -107,6 +143,21 @@ def test_roles_are_bounded_in_name_and_number(switch: SwitchProcess) -> None:
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
         for known in ("role 7", ""):
             assert answer(client, named(known)).HasField("arbitration")
+
+
+def test_the_config_of_a_role_is_bounded(switch: SwitchProcess) -> None:
+    """It is kept as long as the role."""
+    with RawClient(switch.address) as client:
+        for ids, fits in ((60_000, True), (70_000, False)):
+            request = named("routes")
+            request.arbitration.role.config.Pack(P4RoleConfig(shared_p4_ids=[1] * ids))
+            if fits:
+                assert answer(client, request).arbitration.role.HasField("config")
+                continue
+            with pytest.raises(grpc.RpcError) as caught:
+                answer(client, request)
+            assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            assert "role.config has" in caught.value.details()
 
 
 def test_an_answer_is_bounded_however_often_a_read_asks(client: RawClient) -> None:

@@ -136,9 +136,13 @@ def test_one_shot_action_sets(wired: RawClient, ports: FramePorts, names: Names)
     one_member = member(names, "groups", 1, "set_group", 1)
     assert code_of(wired.insert, one_member) == INVALID_ARGUMENT  # a profile is used in one style at a time
     assert code_of(wired.insert, group(names, 1)) == INVALID_ARGUMENT
-    entity.table_entry.action.action_profile_action_set.action_profile_actions[0].weight = 0
+    first = entity.table_entry.action.action_profile_action_set.action_profile_actions[0]
+    first.weight = 0
     assert code_of(wired.modify, entity) == INVALID_ARGUMENT
-    entity.table_entry.action.action_profile_action_set.action_profile_actions[0].weight = 1
+    first.weight, first.watch_port = 1, as_bytes(300)
+    assert code_of(wired.modify, entity) == INVALID_ARGUMENT
+    first.watch_port = as_bytes(4)
+    wired.modify(entity)
     wired.delete(entity)
     wired.insert(one_member)
     assert code_of(wired.insert, entity) == INVALID_ARGUMENT
@@ -155,8 +159,13 @@ def test_watched_ports_that_are_down_are_passed_over(wired: RawClient, ports: Fr
         one.watch_port = bytes([number])
     wired.insert(watching)
     assert wired.read(Entity(action_profile_group={})) == [watching]
-    watching.action_profile_group.members[0].watch_port = b"\x02\x00"  # port 512
-    assert code_of(wired.modify, watching) == INVALID_ARGUMENT
+    for none in (5, 300, 511, 512):
+        watching.action_profile_group.members[0].watch_port = as_bytes(none)
+        assert code_of(wired.modify, watching) == INVALID_ARGUMENT, none
+    watching.action_profile_group.members[0].watch_port = as_bytes(510)  # that of the CPU
+    wired.modify(watching)
+    watching.action_profile_group.members[0].watch_port = as_bytes(3)
+    wired.modify(watching)
     wired.insert(pointing(names, "group_t", 5, to_group=7))
     assert {through(ports, 5, SRC + src)["group"] for src in range(40)} == {101, 102}
     ports.set_link(3, up=False)

@@ -97,6 +97,17 @@ def test_counters_and_registers_show_the_frames(
     assert values == [1000 + number if number < 10 else 0 for number in range(64)]
 
 
+def test_every_hit_of_an_entry_counts_whatever_its_action(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    """Other switches refuse counter_data with an action that does not call count(); here it has a meaning."""
+    dropping = names.entry("exact_t", {1: DST, 2: IN_PORT}, ("drop", []))
+    dropping.table_entry.counter_data.packet_count = 40
+    wired.insert(dropping, names.entry("exact_t", {1: DST + 1, 2: IN_PORT}, ("forward", [OUT_PORT])))
+    ports.send(IN_PORT, probe(DST))
+    ports.send(IN_PORT, probe(DST + 1))
+    ports.receive(OUT_PORT)  # so the frame before it is done, too
+    assert wired.read(dropping)[0].table_entry.counter_data.packet_count == 41
+
+
 def test_multicast_reaches_every_replica(wired: RawClient, ports: FramePorts, names: Names) -> None:
     group = p4runtime_pb2.Entity()
     entry = group.packet_replication_engine_entry.multicast_group_entry

@@ -151,6 +151,38 @@ def test_a_client_that_does_not_listen_costs_a_bounded_queue(switch: SwitchProce
     assert peak_memory(switch) - before < 100 * MIB
 
 
+def test_a_short_read_cannot_take_much_more_memory_than_its_answer(client: RawClient, switch: SwitchProcess) -> None:
+    """An answer that becomes too long has cost the switch 64 MiB, and what encodes one message of it."""
+    everything = p4runtime_pb2.Entity(register_entry={})
+    times = 70 * MIB // sum(entity.ByteSize() for entity in client.read(everything))
+    before = peak_memory(switch)
+    with pytest.raises(grpc.RpcError) as caught:
+        client.read(*[everything] * times)
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert peak_memory(switch) - before < 256 * MIB
+
+
+def test_answers_that_nobody_takes_are_bounded_together(client: RawClient, names: Names) -> None:
+    """Four of 60 MiB fit, a fifth does not, until one of them is taken."""
+    entry = names.entry("lpm_t", {1: ("lpm", 0x0A000000, 8)}, ("set_lpm", [5]))
+    entry.table_entry.metadata = bytes(2 * MIB)
+    client.insert(entry)
+    request = p4runtime_pb2.ReadRequest(device_id=1, entities=[names.entry("lpm_t")] * 30)
+
+    def ask() -> Iterator[p4runtime_pb2.ReadResponse]:
+        return iter(client.stub.Read(request, timeout=TIMEOUT))
+
+    waiting = [ask() for _ in range(4)]
+    for call in waiting:
+        next(call)  # the rest of it is there, too
+    with pytest.raises(grpc.RpcError) as caught:
+        next(ask())
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "256 MiB" in caught.value.details()
+    assert len(list(waiting[0])) == 29
+    assert len(list(ask())) == 30
+
+
 def test_a_client_that_asks_much_at_once_is_refused_and_keeps_nobody_waiting(
     switch: SwitchProcess, names: Names
 ) -> None:
