@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
+from contextlib import suppress
 from importlib import metadata
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TextIO
 
 import typer
 
@@ -78,15 +80,42 @@ def catchment(
 def main() -> None:
     """Run a verb; what an operator can act on is one message and exit code 1."""
     keep_files()
+    if closed := sys.stdout is None:
+        sys.stdout = _closed_output()
     try:
-        app(prog_name="catchment")
+        try:
+            app(prog_name="catchment")
+        finally:
+            sys.stdout.flush()  # what cannot be written is said here, not when the interpreter ends
     except ControlPlaneError as error:
         print(f"catchment: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.errno not in {errno.ENOSPC, *([errno.EBADF] if closed else [])} or error.filename is not None:
             raise
-        print(f"catchment: cannot write the output: {error.strerror}", file=sys.stderr)
+        _discard_output()
+        said = "it is closed" if error.errno == errno.EBADF else error.strerror
+        print(f"catchment: cannot write the output: {said}", file=sys.stderr)
         sys.exit(1)
+
+
+def _closed_output() -> TextIO:
+    """A standard output in the place of one that is closed, to which nothing can be written.
+
+    Python has none then, and what is printed would be lost without a word, or go to the next file that is opened.
+    """
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(descriptor, 1)
+    if descriptor != 1:
+        os.close(descriptor)
+    return open(1, "w", encoding="utf-8", closefd=False)
+
+
+def _discard_output() -> None:
+    """Let what is left of the output go nowhere: the interpreter would try once more to write it, at its end."""
+    with suppress(OSError, ValueError):  # an output of a test has no descriptor
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)

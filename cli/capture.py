@@ -13,6 +13,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from catchment.checkout import ROOT
+from catchment.cli.seconds import seconds_option
 from catchment.cli.signals import woken_by
 from catchment.cli.tap import CaptureError, Listener, Tap, switch_port_taps
 from catchment.cli.target import Place, TopologyOption, find_place, interface_of
@@ -35,7 +36,7 @@ def capture(
         "capture.pcapng"
     ),
     count: Annotated[int | None, typer.Option("--count", "-c", help="End after so many frames.", min=1)] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", "-s", help="End after so long.", min=0.0)] = None,
+    seconds: Annotated[float | None, seconds_option("--seconds", "-s", help="End after so long.")] = None,
     snap: Annotated[int, typer.Option(help="Bytes of each frame to keep; 0: all.", min=0)] = 0,
     topology: TopologyOption = None,
 ) -> None:  # fmt: skip

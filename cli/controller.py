@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.seconds import seconds_option
 from catchment.cli.target import TopologyOption, complete_switch, find_place, listening_address
 from catchment.controlplane.controller import certificates as authority
 from catchment.controlplane.controller.errors import ControllerError
@@ -39,7 +40,9 @@ def run(
     prometheus: Annotated[
         str | None, typer.Option(metavar="[HOST:]PORT", help="Answer Prometheus there; HOST is 127.0.0.1.")
     ] = None,
-    silence: Annotated[float, typer.Option(help="Seconds without a heartbeat until a member is lost.", min=0.6)] = 1.5,
+    silence: Annotated[
+        float, seconds_option(help="Seconds without a heartbeat until a member is lost.", least=0.6)
+    ] = 1.5,
 ) -> None:
     """Run a controller in the foreground; Ctrl-C ends it and leaves switches and jobs as they are."""
     from catchment.controlplane.controller.run import run as run_controller  # noqa: PLC0415  needs a moment to import

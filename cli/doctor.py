@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.cli.output import JsonOption, print_json
+from catchment.cli.seconds import seconds_option
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import Place, TopologyOption, complete_job, find_place, patience
 from catchment.controlplane.client import SwitchError
@@ -28,7 +29,7 @@ def doctor(
     name: Annotated[
         str | None, typer.Argument(help="Name of the job; every job when left out.", autocompletion=complete_job)
     ] = None,
-    seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
+    seconds: Annotated[float, seconds_option(help="How long to watch.", least=0.05)] = 1.0,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.seconds import seconds_option
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.ending_signals import ended_as_by_ctrl_c
 
@@ -80,7 +81,7 @@ def train(  # noqa: PLR0917
     ] = "",
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds without any sum after which software workers give up; 120 if left out."),
+        seconds_option(help="Seconds without any sum after which software workers give up; 120 if left out."),
     ] = None,
     positive: Annotated[float | None, typer.Option(help="This class against all others.")] = None,
     labels: LabelsOption = None,

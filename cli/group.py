@@ -11,15 +11,16 @@ import typer
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
 from catchment.controlplane.client import CloneSession, MulticastGroup, Replica, SwitchError
+from catchment.controlplane.dump.checks import LARGEST, LARGEST_NUMBER
 
 group_app = typer.Typer(help="Multicast groups.", no_args_is_help=True)
 clone_app = typer.Typer(help="Clone sessions.", no_args_is_help=True)
 
-NumberArgument = Annotated[int, typer.Argument(help="Its number.", min=1)]
+NumberArgument = Annotated[int, typer.Argument(help="Its number.", min=1, max=LARGEST_NUMBER)]
 PortsArgument = Annotated[
     list[str], typer.Argument(metavar="PORT[:INSTANCE]...", help="A copy for each; INSTANCE is the egress_rid.")
 ]
-LengthOption = Annotated[int, typer.Option(help="Bytes of a clone; 0: all of it.", min=0)]
+LengthOption = Annotated[int, typer.Option(help="Bytes of a clone; 0: all of it.", min=0, max=LARGEST["packet_length"])]
 
 
 @group_app.command("list")

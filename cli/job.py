@@ -29,6 +29,7 @@ from catchment.controlplane.jobs.kind import all_kinds
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
+_NO_TOKENS = "tokens are a controller's; start one with `catchment controller run`"
 NameArgument = Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)]
 
 
@@ -86,7 +87,10 @@ def create(
     )  # fmt: skip
     place = find_place(topology)
     token = None
-    if (presence := place.controller()) is not None:
+    presence = place.controller()
+    if token_file is not None and presence is None:
+        raise JobError(f"--token-file {token_file}: {_NO_TOKENS}")
+    if presence is not None:
         with (
             OperatorClient.to(presence, timeout=2 * patience()) as controller,
             _secret_file(token_file) as write_secret,
@@ -166,7 +170,7 @@ def token(
     """Give the members of a job another token to join with: the old one counts no more. Members that joined stay."""
     place = find_place(topology)
     if (presence := place.controller()) is None:
-        raise JobError("tokens are a controller's; start one with `catchment controller run`")
+        raise JobError(_NO_TOKENS)
     with (
         OperatorClient.to(presence, timeout=2 * patience()) as controller,
         _secret_file(None if revoke else token_file) as write_secret,

@@ -11,6 +11,7 @@ from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.ranges import cells
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
 from catchment.controlplane.client import MeterCell
+from catchment.controlplane.dump.checks import LARGEST
 
 app = typer.Typer(help="Meters of any program.", no_args_is_help=True)
 
@@ -44,10 +45,14 @@ def configure(
     name: NameArgument,
     which: Annotated[str, typer.Argument(metavar="INDEX|LOW..HIGH")],
     *,
-    cir: Annotated[int, typer.Option(help="Committed rate, packets or bytes a second.", min=0)],
-    cburst: Annotated[int, typer.Option(help="Committed burst, packets or bytes.", min=0)],
-    pir: Annotated[int | None, typer.Option(help="Peak rate; the committed one when left out.", min=0)] = None,
-    pburst: Annotated[int | None, typer.Option(help="Peak burst; the committed one when left out.", min=0)] = None,
+    cir: Annotated[int, typer.Option(help="Committed rate, packets or bytes a second.", min=0, max=LARGEST["cir"])],
+    cburst: Annotated[int, typer.Option(help="Committed burst, packets or bytes.", min=0, max=LARGEST["cburst"])],
+    pir: Annotated[
+        int | None, typer.Option(help="Peak rate; the committed one when left out.", min=0, max=LARGEST["pir"])
+    ] = None,
+    pburst: Annotated[
+        int | None, typer.Option(help="Peak burst; the committed one when left out.", min=0, max=LARGEST["pburst"])
+    ] = None,
     topology: TopologyOption = None,
     device_id: DeviceOption = 1,
 ) -> None:

@@ -24,7 +24,7 @@ from catchment.controlplane.networks.requests import Handler, RequestSocket
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
-from catchment.ending_signals import ending_signals
+from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals
 from catchment.wire.run_folder import run_folder
 
 if TYPE_CHECKING:
@@ -184,7 +184,14 @@ def _start_detached(topology: Path, name: str) -> None:
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
                 cwd=ROOT, pass_fds=[writer],
             )  # fmt: skip
-        if not select.select([ready], [], [], _UP_SECONDS)[0]:
+        try:
+            with ended_as_by_ctrl_c():
+                in_time = select.select([ready], [], [], _UP_SECONDS)[0]
+        except KeyboardInterrupt:  # nobody looks at the log of a network that nobody wants
+            owner.terminate()
+            log.unlink()
+            raise
+        if not in_time:
             owner.terminate()
             raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {log}")
         if ready.read() == _READY:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.seconds import seconds_option
 from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def profile(
     output: Annotated[Path, typer.Option("--output", "-o", help="File to add a worker's links to.")] = Path(
         "profile.json"
     ),
-    timeout: Annotated[float, typer.Option(help="Seconds without progress before giving up.", min=0.1)] = 60.0,
+    timeout: Annotated[float, seconds_option(help="Seconds without progress before giving up.", least=0.1)] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the links between workers and optimizer nodes: run it on every host of a job at once, before training."""
@@ -55,7 +55,8 @@ def profile(
     from catchment.host.proxy.profile import answer, measure  # noqa: PLC0415
     from catchment.host.proxy.profile_file import write_profile  # noqa: PLC0415
 
-    described = _described(job, host)
+    with _told():
+        described = _described(job, host)
     parts = described.get("parts") or {str(described.get("root", "root")): described}
     with _told(), Endpoints({label: _opener(part, timeout) for label, part in parts.items()}) as endpoints:
         found: dict[str, LinkCurve] = {}
@@ -74,13 +75,15 @@ def profile(
 
 
 def _described(job: Path, host: str) -> dict[str, Any]:
-    try:
-        members = json.loads(job.read_text())["members"]
-        described: dict[str, Any] = members[host]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ProxyCommandError(
-            f"{job} does not describe host {host} ({error!r}): write it with `catchment job show NAME --json`"
-        ) from error
+    from catchment.host.proxy.json_file import read_json  # noqa: PLC0415  torch takes seconds to import
+
+    todo = "write it with `catchment job show NAME --json`"
+    members = read_json(job, todo).get("members")
+    if not isinstance(members, dict):
+        raise ProxyCommandError(f"{job} describes no job: it has no `members`: {todo}")
+    described = members.get(host)
+    if not isinstance(described, dict):
+        raise ProxyCommandError(f"{job} does not describe host {host}; it has {', '.join(members) or 'none'}: {todo}")
     return described
 
 
@@ -132,8 +135,8 @@ def _opener(part: dict[str, Any], timeout: float) -> Any:
 def plan(  # noqa: PLR0917
     profile: Annotated[Path, typer.Argument(metavar="PROFILE", help="What `proxy profile` wrote.")],
     layers: Annotated[str, typer.Option(help="Bytes of gradients of each layer, in forward order, by commas.")] = "",
-    forward: Annotated[float, typer.Option(help="Seconds of a forward pass.", min=0.0)] = 0.0,
-    backward: Annotated[float, typer.Option(help="Seconds of a backward pass.", min=0.0)] = 0.0,
+    forward: Annotated[float, seconds_option(help="Seconds of a forward pass.")] = 0.0,
+    backward: Annotated[float, seconds_option(help="Seconds of a backward pass.")] = 0.0,
     among_workers: Annotated[float, typer.Option(help="Bytes per second among the workers; --layers needs it.")] = 0.0,
     among_proxies: Annotated[float, typer.Option(help="Bytes per second among the proxies.")] = float("inf"),
     within: Annotated[float, typer.Option(help="Links that differ by this share count as equal.")] = 0.05,

@@ -17,6 +17,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from catchment.cli.output import JsonOption, print_json, print_parts
+from catchment.cli.seconds import seconds_option
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
 from catchment.controlplane.client import SwitchError
@@ -40,8 +41,9 @@ def stats(
     *,
     watch: Annotated[
         float | None,
-        typer.Option(
-            help="Show it live, every so many seconds, with rates (--json: a line each time); Ctrl-C ends it.", min=0.1
+        seconds_option(
+            help="Show it live, every so many seconds, with rates (--json: a line each time); Ctrl-C ends it.",
+            least=0.1,
         ),
     ] = None,
     prometheus: Annotated[
@@ -166,7 +168,7 @@ def _json(name: str, found: Look | None) -> dict[str, Any]:
 
 def diagnose(
     name: Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)],
-    seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
+    seconds: Annotated[float, seconds_option(help="How long to watch.", least=0.05)] = 1.0,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:

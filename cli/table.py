@@ -16,6 +16,7 @@ from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, c
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.values import Value
 from catchment.controlplane.dump import apply_document, load_document, plain, read_document, to_text
+from catchment.controlplane.dump.checks import LARGEST
 
 app = typer.Typer(help="Table entries of any program.", no_args_is_help=True)
 
@@ -23,7 +24,8 @@ TableArgument = Annotated[
     str, typer.Argument(help="Table, by any unambiguous end of its name.", autocompletion=complete.tables)
 ]
 PriorityOption = Annotated[
-    int, typer.Option(help="For tables with ternary, range or optional keys; larger wins.", min=0)
+    int,
+    typer.Option(help="For tables with ternary, range or optional keys; larger wins.", min=0, max=LARGEST["priority"]),
 ]
 WordsArgument = Annotated[
     list[str],

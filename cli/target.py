@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from catchment.cli.seconds import MAX_SECONDS
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
@@ -23,7 +24,6 @@ from catchment.controlplane.networks.state import NetworkState, is_held, jobs_fo
 from catchment.controlplane.topology import Host, Topology
 from catchment.wire.host_port import host_and_port
 
-_MAX_SECONDS = 1_000_000
 TopologyOption = Annotated[
     Path | None,
     typer.Option(
@@ -93,9 +93,9 @@ def patience() -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds <= _MAX_SECONDS:
+    if not 0 < seconds <= MAX_SECONDS:
         raise ControlPlaneError(
-            f"CATCHMENT_TIMEOUT is {text!r}; give a positive number of seconds, {_MAX_SECONDS} at the most"
+            f"CATCHMENT_TIMEOUT is {text!r}; give a positive number of seconds, {MAX_SECONDS} at the most"
         )
     return seconds
 

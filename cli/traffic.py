@@ -17,6 +17,7 @@ import typer
 from catchment.checkout import ROOT
 from catchment.cli.job import find_job
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.seconds import seconds_option
 from catchment.cli.target import TopologyOption, complete_host, complete_job, find_place, interface_of
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.ending_signals import ended_as_by_ctrl_c
@@ -67,9 +68,9 @@ def traffic(
         str | None,
         typer.Option(help=f"Seconds that each new vector comes late: S, or LOW..HIGH; a straggler: {_LATE}."),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="End after so long, done or not.")] = None,
+    seconds: Annotated[float | None, seconds_option(help="End after so long, done or not.")] = None,
     count: Annotated[int, typer.Option(help="Vectors (an attacker: frames).", min=1)] = 100,
-    patience: Annotated[float, typer.Option(help="Seconds without anything new after which to give up.")] = 10.0,
+    patience: Annotated[float, seconds_option(help="Seconds without anything new after which to give up.")] = 10.0,
     stream: Annotated[
         StreamName, typer.Option(help="Of a LuWu job: gradients to the root, or parameters to the workers.")
     ] = StreamName.GRADIENTS,

@@ -10,6 +10,14 @@ from catchment.controlplane.client.entity import Entity
 from catchment.controlplane.client.entries import Choice
 from catchment.controlplane.client.profiles import GroupMember, Member, MemberGroup
 from catchment.controlplane.client.replication import CloneSession, MulticastGroup, Replica
+from catchment.controlplane.dump.checks import (
+    LARGEST_NUMBER,
+    check_entry,
+    check_numbers,
+    check_replicas,
+    metadata,
+    whole,
+)
 from catchment.controlplane.dump.document import DumpError, place
 
 _E = TypeVar("_E", bound=Entity)
@@ -27,19 +35,20 @@ def to_entry(table: str, line: Mapping[str, Any], where: str, *, is_default: boo
         said = f"unknown: {', '.join(sorted(map(str, unknown)))}" if isinstance(line, dict) else "not a mapping"
         raise DumpError(f"{where}: {said}; an entry has {', '.join(sorted(known))}")
     try:
+        check_numbers(line)
         return TableEntry(
             table,
             _values(line.get("match", {})),
             str(line.get("action", "")),
             _values(line.get("params", {})),
-            int(line.get("priority", 0)),
+            whole(line, "priority"),
             is_default,
             member=line.get("member"),
             group=line.get("group"),
             choices=tuple(Choice(**_action(choice)) for choice in line.get("choices", ())),
             meter=line.get("meter"),
-            idle_timeout_ns=int(line.get("idle_timeout_ns", 0)),
-            metadata=bytes.fromhex(str(line.get("metadata", ""))),
+            idle_timeout_ns=whole(line, "idle_timeout_ns"),
+            metadata=metadata(line),
         )
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise DumpError(f"{where}: {_reason(error)}") from None
@@ -97,8 +106,9 @@ def _check(client: SwitchClient, entry: TableEntry, where: str) -> bytes:
     """The key of an entry that the program takes."""
     try:
         (+entry).serialized(client.p4info)
+        check_entry(entry, client)
         return client.key(entry)
-    except SwitchError as error:
+    except (SwitchError, ValueError) as error:
         raise DumpError(f"{where}: {error}") from None
 
 
@@ -127,7 +137,7 @@ def multicast_groups_of(document: Mapping[str, Any], client: SwitchClient) -> li
             return MulticastGroup(number, _replicas(line))
         if unknown := set(line) - {"replicas", "metadata"}:
             raise TypeError(f"unknown: {', '.join(sorted(map(str, unknown)))}; a group has replicas, metadata")
-        return MulticastGroup(number, _replicas(line["replicas"]), bytes.fromhex(str(line.get("metadata", ""))))
+        return MulticastGroup(number, _replicas(line["replicas"]), metadata(line))
 
     return _numbered(document, ("multicast_groups",), group, client)
 
@@ -148,7 +158,7 @@ def meters_of(document: Mapping[str, Any], meter: str, client: SwitchClient) -> 
     def config(number: int, line: Mapping[str, Any]) -> MeterCell:
         if set(line) - set(fields):
             raise TypeError(f"a meter has {', '.join(fields)}")
-        return MeterCell(meter, number, {name: int(line.get(name, 0)) for name in fields})
+        return MeterCell(meter, number, {name: whole(line, name) for name in fields})
 
     return {cell.index or 0: cell.config for cell in _numbered(document, ("meters", meter), config, client)}
 
@@ -166,12 +176,23 @@ def _numbered(
     for number, line in content.items():
         where = place(document, f"{'.'.join(path)}[{number}]")
         try:
-            # JSON has no numbers as keys.
-            result.append(make(int(number), line))
+            check_numbers(line)
+            result.append(make(_number(number), line))
             (+result[-1]).serialized(client.p4info)
         except (TypeError, ValueError, AttributeError, KeyError, SwitchError) as error:
             raise DumpError(f"{where}: {_reason(error)}") from None
     return result
+
+
+def _number(key: Any) -> int:
+    """What stands before a line, which JSON has as text."""
+    try:
+        number = int(key)
+    except (TypeError, ValueError):
+        raise TypeError(f"{key!r} is not a number") from None
+    if not 0 <= number <= LARGEST_NUMBER:
+        raise ValueError(f"{number} is not between 0 and {LARGEST_NUMBER}")
+    return number
 
 
 def _reason(error: Exception) -> str:
@@ -179,4 +200,6 @@ def _reason(error: Exception) -> str:
 
 
 def _replicas(lines: Any) -> tuple[Replica, ...]:
-    return tuple(sorted((Replica(**line) for line in lines), key=lambda one: (one.port, one.instance)))
+    replicas = tuple(sorted((Replica(**line) for line in lines), key=lambda one: (one.port, one.instance)))
+    check_replicas(replicas)
+    return replicas

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
 from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.json_file import read_json
 
 WAYS = ("ring", "switch")
+_TODO = "write it as docs/explanation/proxies.md has it"
 _LONGEST = 10**8
 """Seconds: no system waits for much longer."""
 
@@ -71,16 +72,18 @@ class ProxyGroup:
         Raises:
             ProxyError: it is not there, or no group.
         """
+        facts = read_json(path, _TODO)
+        if unknown := facts.keys() - {field.name for field in fields(cls)}:
+            raise ProxyError(f"{path} describes no group of proxies: {min(unknown)} is unknown: {_TODO}")
         try:
-            facts = json.loads(path.read_text())
             told = {**facts, "addresses": tuple(facts["addresses"]), "secret": facts["secret"].encode()}
             if "snapshots" in facts:
                 told["snapshots"] = path.parent / facts["snapshots"]
             return cls(**told)
-        except OSError as error:
-            raise ProxyError(f"{path}: {error.strerror}: write it as docs/explanation/proxies.md has it") from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ProxyError(f"{path} describes no group of proxies ({error!r})") from error
+        except KeyError as error:
+            raise ProxyError(f"{path} describes no group of proxies: {error.args[0]} is missing: {_TODO}") from None
+        except (ValueError, TypeError, AttributeError):
+            raise ProxyError(f"{path} describes no group of proxies: a value is of a wrong type: {_TODO}") from None
 
     def name(self, proxy: int) -> str:
         """What errors call a proxy."""

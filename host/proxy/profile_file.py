@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.json_file import read_json
 from catchment.host.proxy.links import LinkCurve
 
+_TODO = "write one with `catchment proxy profile`"
 Profile = Mapping[str, Mapping[str, LinkCurve]]
 """Client -> proxy -> what their link takes."""
 
@@ -34,8 +36,8 @@ def read_profile(path: Path) -> dict[str, dict[str, LinkCurve]]:
     Raises:
         ProxyError: the file is not there or no profile, or its clients did not measure the same proxies.
     """
+    facts = read_json(path, _TODO)
     try:
-        facts = json.loads(path.read_text())
         found = {
             str(client): {
                 str(proxy): LinkCurve(tuple((int(size), float(seconds)) for size, seconds in points))
@@ -43,12 +45,11 @@ def read_profile(path: Path) -> dict[str, dict[str, LinkCurve]]:
             }
             for client, own in facts.items()
         }
-    except OSError as error:
-        raise ProxyError(f"{path}: {error.strerror}: write one with `catchment proxy profile`") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ProxyError(f"{path} is no profile ({error}): write one with `catchment proxy profile`") from error
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        form = '{"CLIENT": {"PROXY": [[BYTES, SECONDS], ...]}}'
+        raise ProxyError(f"{path} is no profile, which has the form {form}: {_TODO}") from None
     if not found or not all(found.values()):
-        raise ProxyError(f"{path} has no link in it: write one with `catchment proxy profile`")
+        raise ProxyError(f"{path} has no link in it: {_TODO}")
     first = next(iter(found))
     for client, own in found.items():
         if set(own) != set(found[first]):

@@ -31,6 +31,8 @@ TARGETS = [
 ]
 
 Run = Callable[..., str]
+GOOD = "tables:\n  lpm_t:\n  - {match: {address: 10.0.0.0/8}, action: NoAction}\n"
+"""The beginning of a document that the switch would take."""
 
 
 @pytest.fixture(params=TARGETS)
@@ -277,10 +279,10 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
         ("format: 1\ntables:\n  lpm_t: [{action: set_lpm, params: {1: 2}}]", "tables.lpm_t[0]: 1: 2"),
         (
             "format: 1\ntables:\n  ternary_t: [{match: {number: 1}, priority: 99999999999, action: NoAction}]",
-            "ternary_t[0]",
+            "ternary_t[0]: priority: 99999999999 is not between 0 and 2147483647",
         ),
         ("format: 1\nclone_sessions:\n  7: {replicas: [], packet_length: null}", "wrong.yaml:3: clone_sessions[7]"),
-        ("format: 1\nclone_sessions:\n  7: {replicas: [{port: -1}]}", "wrong.yaml:3: clone_sessions[7]"),
+        ("format: 1\nclone_sessions:\n  7: {replicas: [{port: -1}]}", "[7]: port: -1 is not between 0 and"),
         ("format: 1\nmulticast_groups:\n  7: [{port: true}]", "wrong.yaml:3: multicast_groups[7]"),
         ("format: 1\nmulticast_groups:\n  7: 3", "wrong.yaml:3: multicast_groups[7]"),
         (
@@ -288,7 +290,34 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
             "multicast_groups[7]: unknown: meta; a group has",
         ),
         ("format: 1\nmulticast_groups: {7: {metadata: 00ff}}", "multicast_groups[7]: 'replicas' is missing"),
-        ("format: 1\nmulticast_groups: {7: {replicas: [], metadata: 0f0}}", "multicast_groups[7]: non-hexadecimal"),
+        ("format: 1\nmulticast_groups: {7: {replicas: [], metadata: 0f0}}", "multicast_groups[7]: metadata: '0f0' is"),
+        ("format: 1\ntables:\n  lpm_t: [{action: NoAction, metadata: xyz}]", "tables.lpm_t[0]: metadata: 'xyz' is not"),
+        (
+            f"format: 1\n{GOOD}  ternary_t:\n  - {{match: {{kind: 1&&&255, number: 1}}, action: NoAction}}",
+            "wrong.yaml:6: tables.ternary_t[0]: priority is missing",
+        ),
+        (
+            f"format: 1\n{GOOD}  - {{action: NoAction, priority: 3}}",
+            "wrong.yaml:5: tables.lpm_t[1]: priority: 3 is given",
+        ),
+        ("format: 1\ntables:\n  lpm_t: [{action: NoAction, priority: x}]", "[0]: priority: 'x' is not a whole number"),
+        (
+            f"format: 1\n{GOOD}defaults:\n  lpm_t: {{action: NoAction, priority: 1}}",
+            "wrong.yaml:6: defaults.lpm_t: a default action has neither match nor priority",
+        ),
+        (
+            f"format: 1\n{GOOD}multicast_groups:\n  5: [{{port: 1}}, {{port: 1}}]",
+            "wrong.yaml:6: multicast_groups[5]: port 1 with instance 0 is there twice",
+        ),
+        (
+            f"format: 1\n{GOOD}clone_sessions:\n  5: {{replicas: [{{port: 1}}, {{port: 1}}]}}",
+            "wrong.yaml:6: clone_sessions[5]: port 1 with instance 0 is there twice",
+        ),
+        (
+            f"format: 1\nmulticast_groups: {{{1 << 32}: []}}",
+            f"[{1 << 32}]: {1 << 32} is not between 0 and {(1 << 32) - 1}",
+        ),
+        ("format: 1\nmulticast_groups: {x: []}", "multicast_groups[x]: 'x' is not a number"),
     ],
 )
 def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path, text: str, said: str) -> None:
@@ -300,17 +329,21 @@ def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "most"),
     [
-        ("group", "create", "AT", "99999999999", "1"),
-        ("group", "create", "AT", "7", "99999999999"),
-        ("group", "delete", "AT", "99999999999"),
-        ("clone", "create", "AT", "7", "1", "--length", "99999999999"),
-        ("table", "add", "AT", "ternary_t", "number=1", "NoAction", "--priority", "99999999999"),
+        ("group create AT 99999999999 1", (1 << 32) - 1),
+        ("group delete AT 99999999999", (1 << 32) - 1),
+        ("clone create AT 7 1 --length 99999999999", (1 << 31) - 1),
+        ("table add AT ternary_t number=1 NoAction --priority 99999999999", (1 << 31) - 1),
+        (f"meter set AT colours 0 --cir {1 << 63} --cburst 1", (1 << 63) - 1),
     ],
 )
-def test_a_number_that_p4runtime_has_no_bits_for_is_said(started: str, run: Run, words: tuple[str, ...]) -> None:
-    assert "99999999999" in run(*(started if word == "AT" else word for word in words), code=1)
+def test_a_number_that_p4runtime_has_no_bits_for_is_wrong_usage(run: Run, words: str, most: int) -> None:
+    assert f" {most} " in run(*words.split(), code=2)
+
+
+def test_a_port_that_p4runtime_has_no_bits_for_is_said(started: str, run: Run) -> None:
+    assert "99999999999" in run("group", "create", started, "7", "99999999999", code=1)
 
 
 def test_a_device_id_of_more_than_64_bits_is_wrong_usage(started: str, run: Run) -> None:
@@ -325,12 +358,22 @@ def test_a_patience_that_no_call_has_is_refused(
     assert "CATCHMENT_TIMEOUT" in run("table", "list", started, code=1)
 
 
-def test_a_full_disk_is_said(started: str) -> None:
-    command = [sys.executable, "-m", "catchment.cli", "table", "list", started, "--json"]
+@pytest.mark.parametrize("words", [["list", "AT", "--json"], ["dump", "AT"]])
+def test_a_full_disk_is_said(started: str, words: list[str]) -> None:
+    command = [sys.executable, "-m", "catchment.cli", "table", *(started if word == "AT" else word for word in words)]
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "catchment: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [["table", "list", "AT", "--json"], ["table", "list", "AT"], ["table", "dump", "AT"]])
+def test_an_output_that_is_closed_is_said(started: str, words: list[str]) -> None:
+    command = [sys.executable, "-m", "catchment.cli", *(started if word == "AT" else word for word in words)]
+    closing = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    ended = subprocess.run(closing, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "catchment: cannot write the output: it is closed\n"
 
 
 @pytest.fixture(scope="module")

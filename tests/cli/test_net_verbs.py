@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -96,6 +98,31 @@ def test_a_second_owner_leaves_the_first_ones_log(call: Run, up: Up, tmp_path: P
     before = set(tmp_path.iterdir())
     call("net", "up", "-d", str(tmp_path / "lab.yaml"), code=1)
     assert log.read_text() == "what the first one says\n"
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_start_that_is_interrupted_leaves_no_log_and_ends_the_owner(
+    call: Run, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up("lab").release()
+    before = set(tmp_path.iterdir())
+    ended: list[str] = []
+
+    class Owner:
+        def __init__(self, *_: object, **__: object) -> None:
+            """Nothing starts."""
+
+        def terminate(self) -> None:
+            ended.append("lab")
+
+    def interrupt(*_: object) -> None:
+        assert set(tmp_path.iterdir()) != before, "the owner has a log"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Owner)
+    monkeypatch.setattr(select, "select", interrupt)
+    call("net", "up", "-d", str(tmp_path / "lab.yaml"), code=130)
+    assert ended == ["lab"]
     assert set(tmp_path.iterdir()) == before
 
 

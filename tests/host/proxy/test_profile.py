@@ -43,7 +43,12 @@ def test_a_file_gathers_the_clients_and_the_slowest_counts(tmp_path: Path) -> No
     write_profile(path, {"w2": {"a": fast}})
     with pytest.raises(ProxyError, match=r"w2 measured \['a'\], w0 \['a', 'b'\]: measure again"):
         read_profile(path)
-    for text, says in (("{", "is no profile"), ("{}", "has no link"), ('{"w0": {"a": [[1, 2]]}}', "two sizes")):
+    for text, says in (
+        ("{", "profile.json:1: not JSON"),
+        ('{"w0": 1}', "is no profile, which has the form"),
+        ("{}", "has no link"),
+        ('{"w0": {"a": [[1, 2]]}}', "two sizes"),
+    ):
         path.write_text(text)
         with pytest.raises(ProxyError, match=says):
             read_profile(path)
