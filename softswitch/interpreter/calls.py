@@ -8,13 +8,12 @@ from contextlib import contextmanager, suppress
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import ExternType
-from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.expressions import Expressions, Frame
 from catchment.softswitch.interpreter.packet import Packet
-from catchment.softswitch.interpreter.places import Place, Variables
+from catchment.softswitch.interpreter.places import ByReference, Place, Variables
 from catchment.softswitch.interpreter.signals import ReturnSignal
-from catchment.softswitch.interpreter.values import Value, copy_of, default_value, show
+from catchment.softswitch.interpreter.values import ExternObject, Value, copy_of, default_value, show
 
 
 class Calls(Expressions):
@@ -53,16 +52,17 @@ class Calls(Expressions):
                 variables[param] = self.value(arg)
         return variables, outs
 
-    def _by_reference(self, arg: ir.Expr) -> PacketIn | BitWriter | Value:
-        if isinstance(arg, ir.VarRef):
-            return self.frame.variables[arg.variable]
-        return 0  # an extern object: its methods are called by name
+    def _by_reference(self, arg: ir.Expr) -> ByReference | Value:
+        if isinstance(arg, ir.InstanceRef):
+            return ExternObject(self.extern_of(arg.instance))
+        assert isinstance(arg, ir.VarRef), "an extern's name, or a parameter's"
+        return self.frame.variables[arg.variable]
 
     def copy_out(self, variables: Variables, outs: list[tuple[ir.Param, Place]]) -> None:
         """Copy the arguments out, in the order of the parameters."""
         for param, place in outs:
             value = variables[param]
-            assert not isinstance(value, PacketIn | BitWriter)
+            assert not isinstance(value, ByReference)
             place.set(copy_of(value))
 
     @contextmanager
@@ -136,8 +136,13 @@ class Calls(Expressions):
             with suppress(ReturnSignal):
                 self.run(unit.body)
 
-    def extern_of(self, decl: ir.InstanceDecl) -> str:
-        """The full name of an extern object of the running unit."""
+    def extern_of(self, target: ir.InstanceDecl | ir.Variable) -> str:
+        """The full name of an extern object of the running unit, or of the one that a parameter stands for."""
+        if not isinstance(target, ir.InstanceDecl):
+            known = self.frame.variables[target]
+            assert isinstance(known, ExternObject), "the type checker takes no other argument"
+            return known.name
+        decl = target
         instance = self.frame.instance
         child = instance.children.get(decl.name) if instance is not None and not decl.is_global else None
         if child is None:
@@ -151,6 +156,6 @@ def _arguments(variables: Variables) -> str:
     shown = [
         f"{variable.name}={show(value, variable.type)}"
         for variable, value in variables.items()
-        if not isinstance(value, PacketIn | BitWriter)
+        if not isinstance(value, ByReference)
     ]
     return ", ".join(shown)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import BoolType, HeaderType, StackType
 from catchment.softswitch.interpreter.arithmetic import compute, wrapped
-from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.places import (
     BitsPlace,
+    ByReference,
     ElementPlace,
     MemberPlace,
     Place,
@@ -172,7 +172,7 @@ class Expressions(ABC):
         match expr:
             case ir.VarRef():
                 found = self.frame.variables[expr.variable]
-                assert not isinstance(found, PacketIn | BitWriter)
+                assert not isinstance(found, ByReference)
                 value: Value = found
             case ir.FieldRef():
                 value = _member(self.composite(expr.base), expr.name)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.types import HeaderType, StructType
+from catchment.softswitch.compiler.p4info.visible import digest_name
+from catchment.softswitch.compiler.types import HeaderType
 from catchment.softswitch.interpreter import packet_externs, user_externs
 from catchment.softswitch.interpreter.bitstrings import hash_of
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.hashes import in_range
 from catchment.softswitch.interpreter.tables import Tables
-from catchment.softswitch.interpreter.values import Header, Struct, Value, from_bits, members_of, to_bits
+from catchment.softswitch.interpreter.values import Header, Struct, Value, from_bits, leaves, to_bits
 
 DROP_PORT = 511
 
@@ -52,7 +53,7 @@ def _user_call(machine: Machine, call: ir.ExternCall) -> Value | None:
 
 
 def _name(machine: Machine, call: ir.ExternCall) -> str:
-    assert isinstance(call.target, ir.InstanceDecl)
+    assert call.target is not None, "methods have an object"
     return machine.extern_of(call.target)
 
 
@@ -162,13 +163,10 @@ def _truncate(machine: Machine, call: ir.ExternCall) -> None:
 
 def _digest(machine: Machine, call: ir.ExternCall) -> None:
     data = call.args[1]
-    value = machine.value(data)
-    assert isinstance(value, Struct)
-    assert isinstance(data.type, StructType)
-    members = [to_bits(value.fields[name], t) for name, t in members_of(data.type)]
+    members = [to_bits(value, t) for value, t in leaves(machine.value(data), data.type)]
     machine.trace.line(f"digest {data.type}{members}", call.loc)
     if machine.packet.on_digest is not None:
-        machine.packet.on_digest(data.type.name, members)
+        machine.packet.on_digest(digest_name(call.type_args[0]), members)
 
 
 def _assert(machine: Machine, call: ir.ExternCall) -> None:
@@ -181,23 +179,13 @@ def _log_msg(machine: Machine, call: ir.ExternCall) -> None:
     assert isinstance(text, ir.Literal)
     values: list[int] = []
     if len(call.args) > 1:
-        listed = machine.value(call.args[1])
-        values = list(_leaves(listed, call.args[1])) if isinstance(listed, Struct | Header) else []
-        if isinstance(listed, int):
-            values = [to_bits(listed, call.args[1].type)]
+        listed = call.args[1]
+        values = [to_bits(value, t) for value, t in leaves(machine.value(listed), listed.type)]
     parts = str(text.value).split("{}")
     out = parts[0]
     for i, part in enumerate(parts[1:]):
         out += (str(values[i]) if i < len(values) else "{}") + part
     machine.packet.log(out)
-
-
-def _leaves(value: Struct | Header, expr: ir.Expr) -> list[int]:
-    out: list[int] = []
-    for name, t in members_of(value.type):
-        member = value.fields[name]
-        out += _leaves(member, expr) if isinstance(member, Struct | Header) else [to_bits(member, t)]
-    return out
 
 
 def _nothing(machine: Machine, call: ir.ExternCall) -> None:

@@ -195,6 +195,7 @@ class Pipeline:
             replicas = self.replication.groups.get(group, [])
             if not replicas:
                 self._drop("empty multicast group")
+            packet.requests.truncate = None  # BMv2 copies whole frames
             self._replicate(packet, replicas, blocks)
         elif spec == DROP_PORT:
             self._drop("dropped by the program")
@@ -227,11 +228,11 @@ class Pipeline:
         out = BitWriter()
         self._run("dep", packet, out, blocks.headers)
         frame = out.to_bytes() + packet.payload
-        if asked.truncate is not None:
-            frame = frame[: asked.truncate]
-        if asked.recirculate is not None:
+        if asked.recirculate is not None:  # BMv2 starts over with a copy of the whole frame
             self._start_over(frame, blocks, asked.recirculate, InstanceType.RECIRCULATED)
             return
+        if asked.truncate is not None:
+            frame = frame[: asked.truncate]
         self.trace.line(f"--- out by port {port}: {frame.hex()}")
         self._out.append((port, frame))
 

@@ -10,6 +10,7 @@ from catchment.softswitch.compiler.types import Type
 from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
 from catchment.softswitch.interpreter.values import (
     Composite,
+    ExternObject,
     Header,
     Stack,
     Struct,
@@ -22,8 +23,10 @@ from catchment.softswitch.interpreter.values import (
     width_of,
 )
 
-Variables = dict[ir.Variable, Value | PacketIn | BitWriter]
-"""What the variables of a running unit hold; packets are there by reference."""
+ByReference = PacketIn | BitWriter | ExternObject
+"""What a parameter of extern type holds."""
+Variables = dict[ir.Variable, Value | ByReference]
+"""What the variables of a running unit hold."""
 
 
 class Place(Protocol):
@@ -45,7 +48,7 @@ class VariablePlace:
 
     def get(self) -> Value:
         value = self.variables[self.variable]
-        assert not isinstance(value, PacketIn | BitWriter)
+        assert not isinstance(value, ByReference)
         return copy_of(value)
 
     def set(self, value: Value) -> None:

@@ -7,6 +7,7 @@ who wants to keep a value takes a `copy_of`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from catchment.softswitch.compiler.types import (
@@ -71,6 +72,13 @@ class Union:
         return any(header.valid for header in self.members.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ExternObject:
+    """A register, counter or meter that a parameter stands for."""
+
+    name: str
+
+
 @dataclass(slots=True, eq=False)
 class Stack:
     """A header stack, or an array of anything; `next` is nextIndex."""
@@ -98,6 +106,15 @@ def members_of(t: Type) -> list[tuple[str, Type]]:
         return [(str(i), element) for i, element in enumerate(t.elements)]
     assert isinstance(t, FieldsType)
     return [(field.name, field.type) for field in t.fields]
+
+
+def leaves(value: Value, t: Type) -> Iterator[tuple[Value, Type]]:
+    """The scalars in a value, in order, also those of invalid headers."""
+    if isinstance(value, Struct | Header):
+        for name, member in members_of(t):
+            yield from leaves(value.fields[name], member)
+    else:
+        yield value, t
 
 
 def default_value(t: Type) -> Value:

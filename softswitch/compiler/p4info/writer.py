@@ -25,6 +25,7 @@ from catchment.softswitch.compiler.p4info.typespec import (
     value_bytes,
 )
 from catchment.softswitch.compiler.p4info.visible import action_name, digest_name, visible
+from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
@@ -116,12 +117,20 @@ class P4InfoWriter:
             decl = owner[1] if isinstance(owner, tuple) else owner
             assert isinstance(decl, ir.Action | ir.Table), "only actions and tables are checked"
             if isinstance(decl, ir.Table) or not isinstance(other, ir.Action) or decl.loc != other.loc:
-                raise CompileError([Diagnostic(decl.loc, f"{name}: conflicting control plane name of this {what}")])
+                raise self._clash(what, name, decl.loc)
+
+    @staticmethod
+    def _clash(what: str, name: str, loc: Location) -> CompileError:
+        return CompileError([Diagnostic(loc, f"{name}: conflicting control plane name of this {what}")])
 
     def _add_extern(self, extern: ir.ExternInstance) -> None:
         kind = extern_kind(extern)
-        if kind is not None:
-            self._symbols.add(kind, extern.full_name, extern.decl.annotations, extern.decl.loc)
+        if kind is None:
+            return
+        self._symbols.add(kind, extern.full_name, extern.decl.annotations, extern.decl.loc)
+        what = kind.name.lower().replace("_", " ")
+        if self._owners.setdefault((what, extern.full_name), extern) is not extern and self._unique_names:
+            raise self._clash(what, extern.full_name, extern.decl.loc)
 
     def _controller_types(self) -> list[HeaderType]:
         return [h for h in self._program.headers if any(a.name == "controller_header" for a in h.annotations)]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from p4_programs import place, program
+from p4_programs import check, place, program
 
 from catchment.checkout import ROOT
 from catchment.softswitch.compiler import CompileError, compile_program
 from catchment.softswitch.compiler.backend import generate
+from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.compiler.p4info.jenkins import one_at_a_time
 from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable
 from catchment.wire.generated import p4info_pb2
@@ -249,3 +250,26 @@ def test_value_sets_without_members_that_a_control_plane_writes(
     with pytest.raises(CompileError, match=what) as refusal:
         generate(compiled.ir, compiled.p4info, "sets")
     assert refusal.value.diagnostics[0].loc.line == line
+
+
+@pytest.mark.parametrize(
+    ("kind", "objects"),
+    [
+        ("register", 'register<bit<8>>(2) a; @name("a") register<bit<8>>(2) b;'),
+        ("counter", 'counter(2, CounterType.packets) a; @name("a") counter(2, CounterType.packets) b;'),
+        ("register", "INNER"),
+    ],
+)
+def test_two_objects_of_one_name_are_refused_where_there_is_a_p4info(tmp_path: Path, kind: str, objects: str) -> None:
+    """Like p4c, which takes such programs when it writes no P4Info."""
+    inner = "control Inner(inout headers hdr) { register<bit<8>>(2) a; apply { a.write(0, hdr.h.a); } }"
+    direct = objects == "INNER"
+    source = program(
+        top=inner if direct else "",
+        locals_="" if direct else objects,
+        body="Inner.apply(hdr); Inner.apply(hdr);" if direct else "",
+    )
+    name = "I.Inner.a" if direct else "I.a"
+    with pytest.raises(CompileError, match=f"{name}: conflicting control plane name of this {kind}"):
+        info_of(tmp_path, source)
+    assert make_p4info(check(tmp_path, source).program, unique_names=False) is not None

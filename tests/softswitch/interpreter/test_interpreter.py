@@ -130,6 +130,58 @@ def test_main_program_equals_the_compiled_switch(rng: random.Random) -> None:
         assert compiled == interpreted, (number, port, bytes(frame).hex())
 
 
+PASSED_ON = """\
+#include <core.p4>
+#include <v1model.p4>
+header y_h { bit<8> n; bit<8> m; }
+struct headers_t { y_h a; y_h b; }
+struct meta_t { bit<8> unused; }
+struct noted_t { bit<8> n; y_h b; tuple<bit<8>, bool> rest; }
+parser P(packet_in p, out headers_t h, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { p.extract(h.a); transition select(h.a.n) { 0: accept; default: more; } }
+    state more { p.extract(h.b); transition accept; }
+}
+control V(inout headers_t h, inout meta_t meta) { apply {} }
+control Count(register<bit<8>> r, inout bit<8> x) { apply { bit<8> t; r.read(t, 1); r.write(1, t + x); x = t; } }
+control Twice(register<bit<8>> r, inout y_h h) { Count() count; apply { count.apply(r, h.n); count.apply(r, h.m); } }
+control I(inout headers_t h, inout meta_t meta, inout standard_metadata_t sm) {
+    register<bit<8>>(2) first; register<bit<8>>(2) second; Count() one; Twice() two;
+    apply {
+        sm.egress_spec = 1;
+        log_msg("{} {} {}", { h.a.n, h.b });
+        one.apply(first, h.a.n);
+        two.apply(second, h.b);
+        two.apply(first, h.b);
+        if (h.a.m == 2) { digest<noted_t>(1, { h.a.n, h.b, { h.b.m, true } }); }
+        if (h.a.m == 3) { digest(1, { h.a.n, h.b.m }); }
+        if (h.a.m == 4) { digest<y_h>(1, h.b); }
+    }
+}
+control E(inout headers_t h, inout meta_t meta, inout standard_metadata_t sm) { apply {} }
+control D(packet_out p, in headers_t h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+@pytest.mark.sampled(4)
+def test_registers_passed_on_and_digests_of_anything_are_as_in_the_compiled_switch(tmp_path: Path) -> None:
+    source = tmp_path / "passed_on.p4"
+    source.write_text(PASSED_ON)
+    both = (Switch(build(source), seed=1), InterpretedSwitch(check_file(source).program))
+    heard: list[list[Any]] = []
+    for switch in both:
+        told: list[Any] = []
+        switch.on_digest(lambda name, values, told=told: told.append((name, values)))
+        switch.on_log(told.append)
+        told += [switch.inject(1, bytes([number, number + 1, 7, 9])) for number in (1, 2, 3, 0)]
+        heard.append(told)
+    assert heard[0] == heard[1]
+    digests = [one for one in heard[0] if isinstance(one, tuple)]
+    assert [(name, len(values)) for name, values in digests] == [("noted_t", 5), ("digest_0", 2), ("y_h", 2)]
+    assert digests[0][1] == [0, 1, 1, 1, 1]
+    assert "1 7 9" in heard[0] and "0 7 9" not in heard[0]
+
+
 def test_hashes_have_the_catalogue_s_check_values() -> None:
     text = b"123456789"
     assert (hashes.crc32(text), hashes.crc16(text)) == (0xCBF43926, 0xBB3D)

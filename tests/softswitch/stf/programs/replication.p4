@@ -44,6 +44,7 @@ control Work(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
             10: { clone(CloneType.I2E, 99); }
             11: { sm.mcast_grp = 1; mark_to_drop(sm); }
             12: { mark_to_drop(sm); sm.egress_spec = 2; }
+            13: { truncate(8); sm.mcast_grp = 1; }
         }
     }
 }
@@ -63,6 +64,10 @@ control Out(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm
         } else if (hdr.r.op == 6 && sm.instance_type == 0) {
             meta.round = 0x66;
             hdr.r.op = 0x60;
+            recirculate_preserving_field_list(2);
+        } else if (hdr.r.op == 14 && sm.instance_type == 0) {
+            hdr.r.op = 0x61;
+            truncate(8);
             recirculate_preserving_field_list(2);
         } else if (hdr.r.op == 0x21) {
             clone_preserving_field_list(CloneType.E2E, 6, 1);

@@ -205,6 +205,7 @@ class V1Model {
       if (group.count == 0) {
         engine.ports[packet.ingress_port % kPorts].drops[kNoGroup] += 1;
       }
+      packet.requests.truncate_to = Requests{}.truncate_to;  // BMv2 copies whole frames
       replicate(packet, group, state);
       return;
     }
@@ -409,8 +410,10 @@ class V1Model {
     PacketWriter out{room.data, room.data + room.bytes, room.streams};
     program_.deparse(packet, out, state.headers);
     const auto header_length = static_cast<std::size_t>(out.at - room.data);
+    const std::size_t whole = header_length + packet.payload_length;
+    // BMv2 starts over with a copy of the whole frame.
     const std::size_t keep =
-        std::min<std::size_t>(header_length + packet.payload_length, asked.truncate_to);
+        asked.recirculate_list != 0 ? whole : std::min<std::size_t>(whole, asked.truncate_to);
     if (out.overflow || keep > room.bytes) [[unlikely]] {
       return ~std::size_t{0};
     }
