@@ -37,6 +37,9 @@ if SEED % 2:
 # A shell starts background jobs with SIGINT ignored, and every child inherits that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# So does nohup with SIGHUP. A signal that is handled is not ignored in what tests start, and does not end this process.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 # What a hypothesis test needs of time depends on the machine, and fails nothing.
