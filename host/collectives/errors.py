@@ -48,15 +48,19 @@ class CollectiveError(RuntimeError):
         self.hint = hint
         self.fatal = fatal
 
+    def but(self, **changes: Any) -> CollectiveError:
+        """The same error with other attributes."""
+        return CollectiveError(**{"message": self.message, **self._details(), **changes})
+
     def __reduce__(self) -> tuple[Any, ...]:
-        rebuild = partial(
-            CollectiveError,
-            self.message,
-            kind=self.kind,
-            operation=self.operation,
-            peers=self.peers,
-            seq=self.seq,
-            hint=self.hint,
-            fatal=self.fatal,
-        )
-        return rebuild, ()
+        return partial(CollectiveError, self.message, **self._details()), ()
+
+    def _details(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "operation": self.operation,
+            "peers": self.peers,
+            "seq": self.seq,
+            "hint": self.hint,
+            "fatal": self.fatal,
+        }

@@ -14,7 +14,8 @@ from torch._C._distributed_c10d import AllgatherOptions
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.carried import check_carried, in_words
 from catchment.host.torch.distributed.companion import Companion
-from catchment.host.torch.distributed.companion_work import CompanionWork, Contacts, nobody_lost
+from catchment.host.torch.distributed.companion_work import CompanionWork, nobody_lost
+from catchment.host.torch.distributed.contacts import Contacts
 from catchment.host.torch.distributed.layouts import Pieces, in_one_piece
 from catchment.host.torch.distributed.sizes import Sizes
 from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, timeout_of
@@ -85,7 +86,7 @@ class Beside:
         self._rank = rank
         self._size = size
         self._lost = nobody_lost if switch is None else switch.lost
-        self._contacts = Contacts(self._lost)
+        self._contacts = Contacts(self._lost, companion.timeout, None if switch is None else switch.order)
 
     # Reductions
 
@@ -189,19 +190,25 @@ class Beside:
         """See dist.send."""
         pieces, gloo = Pieces(), self._gloo("send")
         given = [pieces.read(tensor) for tensor in tensors]
-        inner = self._contacts.begin(destination, lambda: gloo.send(given, destination, tag))
-        return CompanionWork(inner, tensors, pieces, self._lost, told=False)
+
+        def start() -> CompanionWork:
+            return CompanionWork(gloo.send(given, destination, tag), tensors, pieces, self._lost, told=False)
+
+        return self._contacts.send(destination, tag, start)
 
     def receive(self, tensors: Tensors, source: int | None, tag: int) -> Any:
         """See dist.recv; no source: from any."""
         pieces, gloo = Pieces(), self._gloo("recv")
         own = [pieces.written(tensor) for tensor in tensors]
         if source is not None:
-            inner = self._contacts.begin(source, lambda: gloo.recv(own, source, tag))
-        else:
-            inner = self._contacts.begin(None, lambda: gloo.recv_anysource(own, tag))
-            if not pieces.any_written:  # only torch's own work tells its C++ side the source
-                return inner
+
+            def start() -> CompanionWork:
+                return CompanionWork(gloo.recv(own, source, tag), tensors, pieces, self._lost, told=False)
+
+            return self._contacts.receive(source, tag, start)
+        inner = self._contacts.receive_from_any(tag, lambda: gloo.recv_anysource(own, tag))
+        if not pieces.any_written:  # only torch's own work tells its C++ side the source
+            return inner
         return CompanionWork(inner, tensors, pieces, self._lost, told=False)
 
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool) -> None:
@@ -209,7 +216,7 @@ class Beside:
         gloo = self._gloo("monitored_barrier")
         if self._rank == 0 and self._size > 1 and timeout == timedelta(0):
             raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")
-        self._contacts.begin(None, lambda: gloo.monitored_barrier(timeout, wait_all_ranks))
+        self._contacts.carry(lambda: gloo.monitored_barrier(timeout, wait_all_ranks))
 
     # How
 

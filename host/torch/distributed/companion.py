@@ -33,6 +33,7 @@ class Companion:
         self, store: Store, rank: int, size: int, timeout: timedelta, address: str | None, *, wanted: bool
     ) -> None:
         """`address`: own IPv4 address that the others reach; the system's choice unless given."""
+        self.timeout = timeout.total_seconds()
         self._gloo: Any = None
         self._process = os.getpid()
         self._why = "it is turned off (CATCHMENT_COMPANION=0)"

@@ -19,8 +19,8 @@ Lost = Callable[[float], CollectiveError | None]
 """Gives what to raise if a rank of the group or its switch is gone; waits some seconds for that to be known."""
 
 _SLICE: Final = 0.1  # s
-# A gloo that lost a connection knows it before the group does.
-_GRACE: Final = 1.0  # s
+GRACE: Final = 1.0
+"""Seconds after which a group knows of a loss, at the latest, when gloo has lost a connection."""
 
 
 def nobody_lost(_: float) -> None:
@@ -40,7 +40,7 @@ def watched(ended: Callable[[float], bool], lost: Lost, timeout: float | None) -
     while not ended(_SLICE if until is None else min(_SLICE, max(0.0, until - monotonic()))):
         error = lost(0.0)
         if error is not None:
-            if ended(_GRACE):
+            if ended(GRACE):
                 break
             raise error
         if until is not None and monotonic() >= until:
@@ -158,7 +158,7 @@ class CompanionWork(dist.Work):
         return True
 
     def _explained(self, error: RuntimeError) -> RuntimeError:
-        return self._lost(_GRACE) or error
+        return self._lost(GRACE) or error
 
 
 def _check(future: Future[Any]) -> None:
@@ -167,54 +167,3 @@ def _check(future: Future[Any]) -> None:
     for one in value if isinstance(value, list) else ():
         if isinstance(one, Future):
             one.value()
-
-
-@final
-class Contacts:
-    """The ranks that gloo is connected to, for sends and receives.
-
-    The first of them waits in gloo until the other rank begins one, too, for several times the group's timeout. That
-    happens in a thread, which is left alone when a rank is lost.
-    """
-
-    def __init__(self, lost: Lost) -> None:
-        self._lost = lost
-        self._met: set[int] = set()
-
-    def begin(self, peer: int | None, start: Callable[[], Any]) -> Any:
-        """What `start` gives, which sends to `peer` or receives from it; None: from any.
-
-        Raises:
-            CollectiveError: a rank was lost.
-            RuntimeError: gloo's.
-        """
-        error = self._lost(0.0)
-        if error is not None:
-            raise error
-        try:
-            begun = start() if peer in self._met else self._begun_in_a_thread(start)
-        except CollectiveError:
-            raise
-        except RuntimeError as failure:
-            raise self._lost(_GRACE) or failure from None
-        if peer is not None:
-            self._met.add(peer)
-        return begun
-
-    def _begun_in_a_thread(self, start: Callable[[], Any]) -> Any:
-        said: list[tuple[Any, Exception | None]] = []
-        ended = threading.Event()
-
-        def run() -> None:
-            try:
-                said.append((start(), None))
-            except Exception as error:
-                said.append((None, error))
-            ended.set()
-
-        threading.Thread(target=run, name="catchment-contact", daemon=True).start()
-        watched(ended.wait, self._lost, None)
-        ((work, error),) = said
-        if error is not None:
-            raise error
-        return work

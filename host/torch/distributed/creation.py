@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -66,16 +66,18 @@ def create(place: Any, options: Any) -> Any:
         )
     settings = options or Settings.of_environment()
     rank, size, timeout = int(place.group_rank), int(place.group_size), min(place.timeout, _LONGEST)
-    agreement = Agreement(place.store, rank, size, timeout)
     ranks = list(place.global_ranks_in_group)
     everybody = not ranks or len(ranks) == dist.get_world_size()
     own = options is not None and (options.job is not None or options.controller is not None)
-    whole = None if own else next(filter(None, (taken.now for taken in _JOB)), None)
+    known = next(filter(None, (taken.now for taken in _JOB)), None)
+    lost = None if known is None else partial(_lost, known, ranks)
+    agreement = Agreement(place.store, rank, size, timeout, lost)
+    whole = None if own else known
     opened = None
     if size > 1 and whole is not None:
-        opened = _open(agreement, settings, timeout, partial(whole.seat.part, agreement))
+        opened = _open(agreement, settings, timeout, partial(whole.seat.part, agreement), ranks)
     elif size > 1 and (own or everybody or (settings.job is None and settings.controller is None)):
-        opened = _open(agreement, settings, timeout, partial(_seat, agreement, settings))
+        opened = _open(agreement, settings, timeout, partial(_seat, agreement, settings), ranks)
     switch, address = opened or (None, _JOB[0].address if _JOB else None)
     if switch is None:
         _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
@@ -86,8 +88,18 @@ def create(place: Any, options: Any) -> Any:
     return in_native(group, settings.scaling, settings.native)
 
 
+def _lost(whole: SwitchGroup, ranks: list[int], patience: float) -> CollectiveError | None:
+    """What to raise if one of these ranks is gone, as the group of all ranks knows; none: any of all."""
+    error = whole.lost(patience)
+    return error if error is not None and (not ranks or not error.peers or set(ranks) & set(error.peers)) else None
+
+
 def _open(
-    agreement: Agreement, settings: Settings, timeout: timedelta, take: Callable[[], Seat | None]
+    agreement: Agreement,
+    settings: Settings,
+    timeout: timedelta,
+    take: Callable[[], Seat | None],
+    of_all: Sequence[int] = (),
 ) -> tuple[SwitchGroup, str | None] | None:
     """The group's switch, and this host's address in its network (None: one machine); None: `take` finds no place."""
     with ExitStack() as taken:
@@ -116,7 +128,7 @@ def _open(
             )
         if seat is None or communicator is None:
             return None
-        order = RankOrder([said["worker"] for said in everybody])
+        order = RankOrder([said["worker"] for said in everybody], of_all)
         hosts = [said["host"] for said in everybody]
         group = SwitchGroup(seat, communicator, order, agreement.rank, hosts)
         taken.pop_all()

@@ -37,7 +37,7 @@ def take(agreement: Agreement, command: str | None) -> LocalSeat:
     """
     for path in [path for path, switch in _SWITCHES.items() if switch.closed]:
         del _SWITCHES[path]
-    own = {path: switch.rank for path, switch in _SWITCHES.items()}
+    own = {path: switch.rank for path, switch in _SWITCHES.items() if not switch.has_lost}
     said = agreement.of_all("machines", {"machine": machine(), "switches": own})
     others = [rank for rank, one in enumerate(said) if one["machine"] != said[0]["machine"]]
     if others:

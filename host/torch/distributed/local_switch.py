@@ -85,6 +85,11 @@ class LocalSwitch:
             raise _unavailable(f"the switch at {self.path} makes no group", str(message.get("refused")))
         return list(message["members"])
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether anybody on it is known to be gone: this process may have left its port then, for good."""
+        return bool(self._losses)
+
     def join(self, name: str) -> None:
         """Take part in a group, until `leave`."""
         with self._changing:

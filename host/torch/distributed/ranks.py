@@ -18,9 +18,10 @@ class RankOrder:
         CollectiveError: kind ``argument``: two ranks have the same index.
     """
 
-    def __init__(self, workers: Sequence[int]) -> None:
-        """`workers`: of each rank, its worker index."""
+    def __init__(self, workers: Sequence[int], of_all: Sequence[int] = ()) -> None:
+        """Take each rank's worker index, and its rank in the group of all, unless that is the same."""
         self._workers = tuple(workers)
+        self._of_all = tuple(of_all)
         if sorted(workers) != list(range(len(workers))):
             twice = sorted({worker for worker in workers if list(workers).count(worker) > 1})
             raise CollectiveError(
@@ -38,6 +39,12 @@ class RankOrder:
     def ranks(self, workers: Sequence[int]) -> tuple[int, ...]:
         """The ranks of worker indices."""
         return tuple(self._ranks[worker] for worker in workers if worker < len(self._ranks))
+
+    def in_all(self, ranks: Sequence[int]) -> str:
+        """Which ranks these are in the group of all, in words; nothing where they are the same."""
+        known = dict(enumerate(self._of_all))
+        others = [rank for rank in ranks if known.get(rank, rank) != rank]
+        return ", ".join(f"rank {rank} of this group is rank {known[rank]} of all" for rank in others)
 
     def by_rank(self, parts: torch.Tensor) -> torch.Tensor:
         """Parts (ranks, ...) in the order of workers, in the order of ranks."""

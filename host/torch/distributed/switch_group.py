@@ -14,9 +14,10 @@ import torch
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
+from catchment.host.torch.distributed.later_work import LaterWork
 from catchment.host.torch.distributed.layouts import in_one_piece, is_plain, refuse_shared_elements
 from catchment.host.torch.distributed.ranks import RankOrder
-from catchment.host.torch.distributed.relay import Relay, RelayedWork
+from catchment.host.torch.distributed.relay import Relay
 from catchment.host.torch.distributed.seat import Loss, Seat
 from catchment.host.torch.distributed.sizes import Sizes, check_sizes
 from catchment.host.torch.distributed.together import start_together
@@ -238,7 +239,7 @@ class SwitchGroup:
         start: Callable[[], dist.Work],
         *,
         sizes: Sizes | None = None,
-    ) -> RelayedWork:
+    ) -> LaterWork:
         """An operation that goes another way: `start` starts it when all ranks have called it, with as many elements.
 
         Args:
@@ -272,7 +273,7 @@ class SwitchGroup:
         loss = self._loss
         if loss is None or self._closing.is_set():
             return None
-        return _again(CollectiveError("", kind=loss.kind), loss.text, tuple(loss.ranks), kind=loss.kind)
+        return self._in_all(_gone(CollectiveError("", kind=loss.kind), loss, ()))
 
     def refuse(self) -> None:
         """Tell the other ranks that this one was asked for something impossible, so that none waits for it."""
@@ -336,11 +337,12 @@ class SwitchGroup:
 
     def _relayed(
         self, parts: list[Work], check: Callable[[], None] | None, asked: str, start: Callable[[], dist.Work]
-    ) -> RelayedWork:
+    ) -> LaterWork:
         def explained(error: CollectiveError) -> CollectiveError:
             return _of_call(self._explained(error), asked)
 
-        return self._relay.begin(RelayedWork(SwitchWork(parts, [], check, explained, self._completions), start))
+        agreed = SwitchWork(parts, [], check, explained, self._completions)
+        return self._relay.begin(LaterWork(partial(_when_agreed, agreed, start), "the ranks have not agreed"))
 
     def _reorder(self, gathered: torch.Tensor) -> None:
         parts = gathered.view(self._communicator.size, -1)
@@ -371,42 +373,41 @@ class SwitchGroup:
             self._communicator.close(0.0)
 
     def _explained(self, error: CollectiveError) -> CollectiveError:
+        return self._in_all(self._by_rank(error))
+
+    def _by_rank(self, error: CollectiveError) -> CollectiveError:
         ranks = self._order.ranks(error.peers)
         if error.kind == "closed" and not self._closing.is_set():
             self._loss_known.wait(_GRACE)  # the seat closed it, and is about to say why
         loss = self._loss
         if loss is None:
-            if ranks == error.peers:
-                return error
-            return _again(error, error.message, ranks)
-        return _again(error, loss.text, tuple(loss.ranks) or ranks, kind=loss.kind)
+            return error if ranks == error.peers else error.but(peers=ranks)
+        return _gone(error, loss, ranks)
+
+    def _in_all(self, error: CollectiveError) -> CollectiveError:
+        """The error, with which ranks of all its peers are."""
+        known = self._order.in_all(error.peers)
+        return error.but(hint="; ".join(filter(None, (known, error.hint)))) if known else error
 
 
-def _again(error: CollectiveError, message: str, ranks: tuple[int, ...], kind: str | None = None) -> CollectiveError:
-    return CollectiveError(
-        message,
-        kind=kind or error.kind,
-        operation=error.operation,
-        peers=ranks,
-        seq=error.seq,
-        hint=error.hint if kind is None else "start the ranks again, from a checkpoint",
-        fatal=error.fatal or kind is not None,
-    )
+def _when_agreed(agreed: SwitchWork, start: Callable[[], dist.Work]) -> dist.Work:
+    """What `start` gives, when all ranks want the same."""
+    agreed.await_end()
+    error = agreed.exception()
+    if error is not None:
+        raise error
+    return start()
+
+
+def _gone(error: CollectiveError, loss: Loss, ranks: tuple[int, ...]) -> CollectiveError:
+    """The error of a loss, which `error` may only be an effect of."""
+    hint = "start the ranks again, from a checkpoint"
+    return error.but(message=loss.text, kind=loss.kind, peers=tuple(loss.ranks) or ranks, hint=hint, fatal=True)
 
 
 def _of_call(error: CollectiveError, asked: str) -> CollectiveError:
     """The error with this rank's own call in words, where the library has only numbers for it."""
-    if not asked:
-        return error
-    return CollectiveError(
-        error.message,
-        kind=error.kind,
-        operation=asked,
-        peers=error.peers,
-        seq=error.seq,
-        hint=error.hint,
-        fatal=error.fatal,
-    )
+    return error.but(operation=asked) if asked else error
 
 
 def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:

@@ -323,6 +323,31 @@ def case_point_to_point(rank: int, size: int) -> None:
         assert dist.recv(numbers, tag=3) == 0 and numbers.tolist() == list(range(5))
 
 
+def case_sends_and_receives_wait_for_nobody(rank: int, size: int) -> None:
+    """A pair that has never met: what one of them calls first returns, and both go on to a collective."""
+    group = dist.new_group()  # nobody is connected in it
+    got, sum_ = torch.zeros(2, 3), torch.ones(1, dtype=torch.float64)
+    last = size - 1
+    works = []
+    if rank == 0:
+        works = [dist.irecv(got[0], last, group=group), dist.isend(torch.full((3,), 7.0), last, group=group)]
+        works.append(dist.irecv(got[1], last, group=group, tag=5))
+    if rank == last:
+        works = [dist.irecv(got[0], 0, group=group)]
+    dist.all_reduce(torch.ones(3), group=group)
+    dist.all_reduce(sum_, group=group)  # by gloo, whose connections it shares
+    if rank == last:
+        dist.send(torch.full((3,), 8.0), 0, group=group)
+        dist.send(torch.full((3,), 9.0), 0, group=group, tag=5)
+    for work in works:
+        work.wait()
+        assert work.is_completed()
+    assert sum_.item() == size
+    assert got[:, 0].tolist() == {0: [8.0, 9.0], last: [7.0, 0.0]}.get(rank, [0.0, 0.0])
+    dist.barrier(group=group)
+    dist.destroy_process_group(group)
+
+
 def case_gather_scatter_all_to_all(rank: int, size: int) -> None:
     gathered = [torch.zeros(10) for _ in range(size)] if rank == 2 else None
     dist.gather(data(rank, torch.float32, 10), gathered, dst=2)

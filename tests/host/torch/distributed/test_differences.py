@@ -47,7 +47,9 @@ def test_what_the_page_says_of_their_differences_is_so(tmp_path: Path) -> None:
 
 
 ONE_GROUP = {
+    "test_agreement.py": "is of what comes before a group",
     "test_beside.py": "makes no process group",
+    "test_contacts.py": "makes no process group",
     "test_differences.py": "compares them",
     "test_failed_groups.py": "makes no process group",
     "test_nothing_left.py": "looks at what the one in C++ leaves, the one that is used unless told otherwise",

@@ -34,7 +34,8 @@ def test_a_killed_rank_is_named_by_all_others(tmp_path: Path, victim: int, group
             continue
         assert one.code == 0, one.complaint
         (said,) = one.said
-        assert len(said["errors"]) == 3
+        assert len(said["errors"]) == 4
+        assert said["total"] == [size - 1] * 3
         for report in said["errors"]:
             # Somebody said so: nobody waited for the timeout.
             assert f"the process of rank {victim} has ended" in report["error"], report

@@ -151,6 +151,18 @@ def test_a_loss_that_names_its_rank_keeps_it() -> None:
     assert one.failed("closed", kind="closed").peers == (1,)
 
 
+def test_an_error_says_which_ranks_of_all_its_peers_are() -> None:
+    seat, communicator = SimpleNamespace(watch=lambda _: None), SimpleNamespace(close=lambda _: None)
+    order = RankOrder([2, 0, 1], of_all=[0, 4, 5])
+    one = SwitchGroup(cast("Any", seat), cast("Any", communicator), order, 0, [None] * 3)
+    told = one.failed("no progress", kind="missing", peers=(1, 2), hint="look there", seq=7)
+    assert (told.peers, told.seq) == ((2, 0), 7)
+    assert told.hint == "rank 2 of this group is rank 5 of all; look there"
+    one._lost(Loss("the process of rank 1 has ended", (1,)))
+    lost = one.lost(0.0)
+    assert lost is not None and lost.hint.startswith("rank 1 of this group is rank 4 of all; start the ranks again")
+
+
 def alone(hosts: list[str]) -> Agreement:
     """What rank 0 hears of ranks of these hosts."""
     return cast(

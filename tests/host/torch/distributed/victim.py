@@ -1,5 +1,7 @@
 """One rank of a training; rank VICTIM is killed in an all_reduce, and the others print what they are told.
 
+Then these make a group of themselves, which goes on.
+
 python victim.py RANK SIZE STORE_FILE VICTIM
 """
 
@@ -33,14 +35,18 @@ def main() -> None:
         lambda: dist.all_reduce(torch.ones(1_000_000)),
         lambda: model(torch.ones(1, 3000)).sum().backward(),
         lambda: dist.barrier(async_op=True).get_future().wait(),
+        lambda: dist.new_group(range(size)),
     ):
         try:
             while True:
                 call()
         except RuntimeError as error:
             errors.append({"error": str(error), "type": type(error).__name__})
+    others = dist.new_group([r for r in range(size) if r != victim], use_local_synchronization=True)
+    total = torch.ones(3)
+    dist.all_reduce(total, group=others)
     dist.destroy_process_group()
-    print(json.dumps({"errors": errors}), flush=True)
+    print(json.dumps({"errors": errors, "total": total.tolist()}), flush=True)
 
 
 if __name__ == "__main__":
