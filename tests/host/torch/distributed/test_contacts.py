@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -168,6 +168,36 @@ def test_what_cannot_start_is_said_by_wait_and_the_next_is_tried() -> None:
             work.wait()
         assert work.is_completed() and not work.is_success() and str(work.exception()) == "Connection refused"
     assert tried == [2]
+
+
+def test_nothing_overtakes_a_message_whose_rank_is_not_there() -> None:
+    ours = contacts()
+    release = threading.Event()
+    begun: list[str] = []
+
+    def begins(name: str, *, blocked: bool = False) -> Callable[[], Any]:
+        def start() -> Any:
+            if blocked:
+                release.wait(LONG)
+            begun.append(name)
+            return failing()
+
+        return start
+
+    works = [ours.receive(1, 0, begins("first", blocked=True)), ours.send(1, 0, begins("second"))]
+    with pytest.raises(RuntimeError, match="Connection refused"):
+        ours.receive_from_any(4, begins("any with another tag"))
+    with pytest.raises(RuntimeError, match="Connection refused"):
+        ours.send(2, 0, begins("to another")).wait()
+    later = threading.Timer(0.3, release.set)
+    later.start()
+    with pytest.raises(RuntimeError, match="Connection refused"):
+        ours.receive_from_any(0, begins("any"))
+    for work in works:
+        with pytest.raises(RuntimeError, match="Connection refused"):
+            work.wait()
+    assert begun[:3] == ["any with another tag", "to another", "first"]
+    assert sorted(begun[3:]) == ["any", "second"]
 
 
 def test_a_loss_ends_a_wait_for_a_rank_that_was_never_met() -> None:

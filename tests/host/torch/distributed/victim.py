@@ -42,7 +42,8 @@ def main() -> None:
                 call()
         except RuntimeError as error:
             errors.append({"error": str(error), "type": type(error).__name__})
-    others = dist.new_group([r for r in range(size) if r != victim], use_local_synchronization=True)
+    left = [r for r in range(size) if r != victim]
+    others = dist.new_group(left, timeout=timedelta(seconds=60), use_local_synchronization=True)
     total = torch.ones(3)
     dist.all_reduce(total, group=others)
     dist.destroy_process_group()
