@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kMostClients = 16;
 constexpr std::size_t kLongestLine = 4096;
+constexpr int kPauseMs = 100;
 
 struct Client {
   int socket = -1;
@@ -159,13 +160,15 @@ Admin::~Admin() {
 
 void Admin::serve() {
   std::vector<Client> clients;
+  bool accepts = true;
   while (true) {
     std::vector<pollfd> wanted{{ending_, POLLIN, 0}};
-    wanted.push_back({clients.size() < kMostClients ? listener_ : -1, POLLIN, 0});
+    wanted.push_back({accepts && clients.size() < kMostClients ? listener_ : -1, POLLIN, 0});
     for (const Client& client : clients) {
       wanted.push_back({client.socket, POLLIN, 0});
     }
-    if (::poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) {
+    const int pause = std::exchange(accepts, true) ? -1 : kPauseMs;
+    if (::poll(wanted.data(), wanted.size(), pause) < 0 && errno != EINTR) {
       break;
     }
     if (wanted[0].revents != 0) {
@@ -182,6 +185,8 @@ void Admin::serve() {
         const timeval patience{.tv_sec = 1, .tv_usec = 0};
         ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         clients.push_back({socket, {}});
+      } else {
+        accepts = errno == EAGAIN;  // too many files are open, say: who waits is taken later
       }
     }
   }

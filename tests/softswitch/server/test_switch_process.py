@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -259,3 +261,28 @@ def test_as_nobody_nothing_is_possible(start: Callable[..., SwitchProcess], kind
         folder.chmod(0o755)  # the socket itself keeps others out
     for user, error in ((0, None), (65534, PermissionError)):
         assert connect_as(user, path) is error
+
+
+def test_a_switch_that_may_open_no_more_files_waits_and_answers_later(
+    start: Callable[..., SwitchProcess], tmp_path: Path
+) -> None:
+    """Whoever asks its admin socket meanwhile is no reason to take all of a processor."""
+    switch = start(grpc=f"unix:{tmp_path}/switch.sock", extra=("--admin", f"{tmp_path}/admin"))
+    limits = resource.prlimit(switch.pid, resource.RLIMIT_NOFILE)
+    open_now = len(list(Path(f"/proc/{switch.pid}/fd").iterdir()))
+    resource.prlimit(switch.pid, resource.RLIMIT_NOFILE, (open_now, limits[1]))
+    with socket.socket(socket.AF_UNIX) as waiting:
+        waiting.connect(f"{tmp_path}/admin")
+        waiting.sendall(b"ports\n")
+        before = ticks(switch.pid)
+        time.sleep(1.0)
+        taken = ticks(switch.pid) - before
+        resource.prlimit(switch.pid, resource.RLIMIT_NOFILE, limits)
+        assert b'"ok": true' in waiting.recv(4096)
+    assert taken < os.sysconf("SC_CLK_TCK") / 2, "it spun"
+
+
+def ticks(pid: int) -> int:
+    """The processor time that a process has taken, in clock ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
