@@ -11,9 +11,10 @@ import typer
 
 from catchment.cli.target import MAX_DEVICE_ID, patience
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.networks.state import switch_socket
+from catchment.controlplane.networks.state import NetworkError, switch_socket
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
+from catchment.wire.run_folder import run_folder
 
 app = typer.Typer(help="Switches outside an emulated network.", no_args_is_help=True)
 
@@ -36,7 +37,7 @@ def run(
     from catchment.sim.lab.switch_process import COMMANDS  # noqa: PLC0415  only this verb needs it
 
     if grpc is None:
-        grpc = f"unix:{switch_socket('run', name)}" if target is Target.EMBEDDED else "127.0.0.1:9559"
+        grpc = _own_socket(name) if target is Target.EMBEDDED else "127.0.0.1:9559"
     command = COMMANDS[target](grpc, device_id, _ports(port), name)
     os.execv(command[0], command)
 
@@ -52,6 +53,13 @@ def load(
     with SwitchClient.connect(address, device_id, timeout=patience()) as client:
         client.push_pipeline(PipelineConfig(p4info, config))
     typer.echo(f"{address} runs {config.name}")
+
+
+def _own_socket(name: str) -> str:
+    path = switch_socket("run", name)
+    if path is None:
+        raise NetworkError(f"no socket may have so long a path as one in {run_folder()}: give --grpc unix:PATH")
+    return f"unix:{path}"
 
 
 def _ports(texts: Sequence[str]) -> dict[int, str]:

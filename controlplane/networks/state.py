@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,7 +22,7 @@ from typing import Any, Self, TextIO
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.wire.rail_report import SOCKETS as RANK_SOCKETS
 from catchment.wire.run_folder import run_folder
-from catchment.wire.socket_folder import LONGEST_SOCKET_PATH, place_for_sockets
+from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
 
 _LONGEST_NAME = 255 - len(".json")
 """Bytes: the state file is named after its network."""
@@ -53,15 +52,10 @@ def jobs_folder(name: str) -> Path:
     return run_folder() / "jobs" / name
 
 
-def switch_socket(network: str, switch: str) -> Path:
-    """The socket at which an embedded switch of an emulated network serves P4Runtime.
-
-    It is in our folder, or, where its path would be longer than that of a socket may be, in a new one for this user.
-    """
+def switch_socket(network: str, switch: str) -> Path | None:
+    """The socket in our folder at which an embedded switch serves P4Runtime; None: no socket may have such a path."""
     path = run_folder() / f"switch-{network}-{switch}.sock"
-    if len(os.fsencode(_admin_beside(path))) <= LONGEST_SOCKET_PATH:
-        return path
-    return Path(tempfile.mkdtemp(prefix="catchment-", dir=place_for_sockets("catchment-"))) / "switch.sock"
+    return path if len(os.fsencode(_admin_beside(path))) <= LONGEST_SOCKET_PATH else None
 
 
 def _admin_beside(socket_file: Path) -> Path:

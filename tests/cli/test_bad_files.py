@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,15 @@ def test_packets_that_are_none(run: Run, words: list[str], said: str) -> None:
 
 def test_a_port_is_one_interface(run: Run) -> None:
     assert "port 1 is eth0 already" in run("switch", "run", "-p", "1:eth0", "-p", "01:eth1", code=2)
+
+
+def test_a_switch_whose_socket_would_have_too_long_a_path_is_not_run(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it is run"))
+    folder = tmp_path / ("long" * 25)
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(folder))
+    assert f"so long a path as one in {folder}: give --grpc unix:PATH" in run("switch", "run", "-p", "1:lo", code=1)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x"])

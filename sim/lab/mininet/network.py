@@ -39,6 +39,7 @@ from catchment.sim.lab.mininet.nodes import (
 from catchment.sim.lab.switch_process import COMMANDS, splitting_ports, start_switch
 from catchment.softswitch.watched_process import WatchedProcess
 from catchment.wire.run_folder import run_folder
+from catchment.wire.socket_folder import socket_folder
 
 
 class MininetNetwork:
@@ -66,7 +67,7 @@ class MininetNetwork:
         self._killed: set[str] = set()  # switches whose end is no accident
         self._popen: list[subprocess.Popen[Any]] = []
         self._merged: set[PortRef] = set()  # links to hosts on which UDP passes merged
-        self._folders: list[Path] = []  # of sockets whose path would be too long elsewhere
+        self._folders = contextlib.ExitStack()  # of sockets whose path would be too long elsewhere
         self._held: list[HeldAddress] = []  # of switches whose address we chose, which they have after a restart, too
         self._net: Any = None
         self._state: StateFile | None = None
@@ -110,8 +111,7 @@ class MininetNetwork:
             self._processes.clear()
             for held in self._held:
                 held.close()
-            for folder in self._folders:
-                shutil.rmtree(folder, ignore_errors=True)
+            self._folders.close()
             if self._net is not None:
                 net, self._net = self._net, None
                 net.stop()
@@ -173,9 +173,7 @@ class MininetNetwork:
             self._held.append(HeldAddress())
             return self._held[-1].address
         chosen = switch_socket(self.name, switch)
-        if chosen.parent != run_folder():
-            self._folders.append(chosen.parent)
-        return f"unix:{chosen}"
+        return f"unix:{chosen or Path(self._folders.enter_context(socket_folder())) / 'switch.sock'}"
 
     def _merge_udp(self, switch: str) -> None:
         """Let UDP pass merged between a switch that splits it and its hosts; frames stay what they are elsewhere."""
