@@ -87,6 +87,13 @@ def test_the_command_shows_the_step_of_proxies_with_parameters(tmp_path: Path) -
     assert "step-8/proxy-1" in shown.output
 
 
+def complaint(path: Path, words: tuple[str, ...]) -> str:
+    """What a verb says of a file, which stands for FILE."""
+    with pytest.raises(ControlPlaneError) as error:
+        CliRunner().invoke(app, ["proxy", *(str(path) if w == "FILE" else w for w in words)], catch_exceptions=False)
+    return str(error.value)
+
+
 _DEEP = b"[" * 100_000
 _WRONG: list[tuple[bytes, str]] = [
     (b"\x7fELF\xff\x00", "wrong.json is not text in UTF-8: write"),
@@ -99,39 +106,35 @@ _WRONG: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize("words", [("plan", "FILE"), ("profile", "FILE", "w0"), ("run", "FILE", "0")])
 @pytest.mark.parametrize(("content", "said"), _WRONG, ids=["binary", "text", "deep", "long", "list"])
-def test_what_is_no_json_is_said_with_its_place(tmp_path: Path, words: tuple[str], content: bytes, said: str) -> None:
+def test_what_is_no_json_is_said_with_its_place(
+    tmp_path: Path, words: tuple[str, ...], content: bytes, said: str
+) -> None:
     path = tmp_path / "wrong.json"
     path.write_bytes(content)
-    with pytest.raises(ControlPlaneError) as error:
-        CliRunner().invoke(app, ["proxy", *(str(path) if w == "FILE" else w for w in words)], catch_exceptions=False)
-    assert str(error.value).startswith(f"{path.parent}/{said}")
+    assert complaint(path, words).startswith(f"{path.parent}/{said}")
+
+
+_NO_JOB, _NO_GROUP = ("profile", "FILE", "w0"), ("run", "FILE", "0")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("words", "content", "said"),
     [
-        ('{"members": {}}', "does not describe host w0; it has none: write it with"),
-        ('{"members": {"a": {}, "b": {}}}', "does not describe host w0; it has a, b: write it with"),
-        ('{"name": "train"}', "describes no job: it has no `members`: write it with"),
+        (_NO_JOB, '{"members": {}}', "does not describe host w0; it has none: write it with"),
+        (_NO_JOB, '{"members": {"a": {}, "b": {}}}', "does not describe host w0; it has a, b: write it with"),
+        (_NO_JOB, '{"name": "train"}', "describes no job: it has no `members`: write it with"),
+        (_NO_GROUP, '{"clients": 1}', "describes no group of proxies: addresses is missing: write it as"),
+        (_NO_GROUP, '{"adresses": []}', "describes no group of proxies: adresses is unknown: write it as"),
+        (
+            _NO_GROUP,
+            '{"addresses": ["a:1"], "secret": 7, "clients": 1}',
+            "describes no group of proxies: a value is of a wrong type: write it as",
+        ),
     ],
 )
-def test_a_job_file_that_does_not_describe_the_host(tmp_path: Path, content: str, said: str) -> None:
-    path = tmp_path / "job.json"
+def test_a_file_that_describes_something_else_is_said(
+    tmp_path: Path, words: tuple[str, ...], content: str, said: str
+) -> None:
+    path = tmp_path / "wrong.json"
     path.write_text(content)
-    with pytest.raises(ControlPlaneError, match=f"{path} {said}"):
-        CliRunner().invoke(app, ["proxy", "profile", str(path), "w0"], catch_exceptions=False)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ('{"clients": 1}', "addresses is missing: write it as"),
-        ('{"adresses": []}', "adresses is unknown: write it as"),
-        ('{"addresses": ["a:1"], "secret": 7, "clients": 1}', "a value is of a wrong type: write it as"),
-    ],
-)
-def test_a_file_that_describes_no_group_is_said(tmp_path: Path, content: str, said: str) -> None:
-    path = tmp_path / "group.json"
-    path.write_text(content)
-    with pytest.raises(ControlPlaneError, match=f"{path} describes no group of proxies: {said}"):
-        CliRunner().invoke(app, ["proxy", "run", str(path), "0"], catch_exceptions=False)
+    assert complaint(path, words).startswith(f"{path} {said}")

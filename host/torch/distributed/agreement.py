@@ -132,7 +132,7 @@ class _Call:
         """The ranks that do not come in time, or soon after one is lost."""
         answered = dict.fromkeys(range(1, size), 0)
         deadline = monotonic() + self._timeout.total_seconds()
-        ending: float | None = None
+        ending = False
         while True:
             for rank, before in list(answered.items()):
                 arrivals = self._store.add(f"arrivals/{rank}", 0)
@@ -143,8 +143,8 @@ class _Call:
                     del answered[rank]
             if not answered or monotonic() > deadline:
                 return list(answered)
-            if ending is None and self._loss() is not None:
-                ending = deadline = min(deadline, monotonic() + GRACE)  # those that come meanwhile are told
+            if not ending and self._loss() is not None:
+                ending, deadline = True, min(deadline, monotonic() + GRACE)  # those that come meanwhile are told
             sleep(_POLL)
 
 

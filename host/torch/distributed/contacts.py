@@ -75,9 +75,9 @@ class Message(LaterWork):
             raise RuntimeError(f"{self}: {error}") from None
 
     def _missing(self, why: str) -> CollectiveError:
-        known = "" if self._order is None else self._order.in_all([self.peer])
-        hint = "; ".join(filter(None, (known, "one of the two has to send, the other one to receive")))
-        return CollectiveError(f"{self}: {why}", kind="missing", peers=(self.peer,), hint=hint)
+        hint = "one of the two has to send, the other one to receive"
+        error = CollectiveError(f"{self}: {why}", kind="missing", peers=(self.peer,), hint=hint)
+        return error if self._order is None else self._order.in_all(error)
 
     def source_rank(self) -> int:
         """The other rank."""

@@ -89,9 +89,14 @@ def create(place: Any, options: Any) -> Any:
 
 
 def _lost(whole: SwitchGroup, ranks: list[int], patience: float) -> CollectiveError | None:
-    """What to raise if one of these ranks is gone, as the group of all ranks knows; none: any of all."""
+    """What to raise if one of these ranks is gone, as the group of all ranks knows; none: any of all.
+
+    A loss that names no rank is the switch's or another host's, and a group may find another switch.
+    """
     error = whole.lost(patience)
-    return error if error is not None and (not ranks or not error.peers or set(ranks) & set(error.peers)) else None
+    if error is None or not error.peers or (ranks and not set(ranks) & set(error.peers)):
+        return None
+    return error
 
 
 def _open(

@@ -40,11 +40,14 @@ class RankOrder:
         """The ranks of worker indices."""
         return tuple(self._ranks[worker] for worker in workers if worker < len(self._ranks))
 
-    def in_all(self, ranks: Sequence[int]) -> str:
-        """Which ranks these are in the group of all, in words; nothing where they are the same."""
+    def in_all(self, error: CollectiveError) -> CollectiveError:
+        """The error, whose hint says which ranks its peers are in the group of all, where they are others there."""
         known = dict(enumerate(self._of_all))
-        others = [rank for rank in ranks if known.get(rank, rank) != rank]
-        return ", ".join(f"rank {rank} of this group is rank {known[rank]} of all" for rank in others)
+        others = [rank for rank in error.peers if known.get(rank, rank) != rank]
+        if not others:
+            return error
+        said = ", ".join(f"rank {rank} of this group is rank {known[rank]} of all" for rank in others)
+        return error.but(hint="; ".join(filter(None, (said, error.hint))))
 
     def by_rank(self, parts: torch.Tensor) -> torch.Tensor:
         """Parts (ranks, ...) in the order of workers, in the order of ranks."""

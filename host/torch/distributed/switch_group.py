@@ -273,7 +273,7 @@ class SwitchGroup:
         loss = self._loss
         if loss is None or self._closing.is_set():
             return None
-        return self._in_all(_gone(CollectiveError("", kind=loss.kind), loss, ()))
+        return self._order.in_all(_gone(CollectiveError("", kind=loss.kind), loss, ()))
 
     def refuse(self) -> None:
         """Tell the other ranks that this one was asked for something impossible, so that none waits for it."""
@@ -373,7 +373,7 @@ class SwitchGroup:
             self._communicator.close(0.0)
 
     def _explained(self, error: CollectiveError) -> CollectiveError:
-        return self._in_all(self._by_rank(error))
+        return self._order.in_all(self._by_rank(error))
 
     def _by_rank(self, error: CollectiveError) -> CollectiveError:
         ranks = self._order.ranks(error.peers)
@@ -383,11 +383,6 @@ class SwitchGroup:
         if loss is None:
             return error if ranks == error.peers else error.but(peers=ranks)
         return _gone(error, loss, ranks)
-
-    def _in_all(self, error: CollectiveError) -> CollectiveError:
-        """The error, with which ranks of all its peers are."""
-        known = self._order.in_all(error.peers)
-        return error.but(hint="; ".join(filter(None, (known, error.hint)))) if known else error
 
 
 def _when_agreed(agreed: SwitchWork, start: Callable[[], dist.Work]) -> dist.Work:

@@ -84,8 +84,8 @@ def test_an_attempt_that_failed_is_nothing_to_the_next(stores: Callable[[], Any]
     attempt(stores, [0, 1], 3, SHORT)
     outcomes = attempt(stores, [0, 1, 2], 3, LONG)
     assert all(isinstance(made, Agreement) for made in outcomes.values()), outcomes
-    names = {made.store.get("name") for made in outcomes.values() if made.store.set("name", "this") is None}
-    assert names == {b"this"}
+    outcomes[0].store.set("said", "to all of this attempt")
+    assert all(made.store.check(["said"]) for made in outcomes.values())
 
 
 @pytest.mark.parametrize("knows", [0, 1])
@@ -101,11 +101,18 @@ def test_a_loss_that_a_rank_knows_ends_its_wait(stores: Callable[[], Any], knows
         assert (error.message, error.kind, error.peers, error.hint) == (loss.message, "missing", (2,), loss.hint)
 
 
-@pytest.mark.parametrize(("ranks", "matters"), [([0, 1], False), ([1, 2], True), ([], True)])
-def test_a_loss_matters_to_the_groups_that_need_the_rank(ranks: list[int], matters: bool) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "lost", "matters"),
+    [([0, 1], (2,), False), ([1, 2], (2,), True), ([], (2,), True), ([0, 1], (), False), ([], (), False)],
+)
+def test_a_loss_matters_to_the_groups_that_need_the_rank(
+    ranks: list[int], lost: tuple[int, ...], matters: bool
+) -> None:
+    """A loss of no rank is one of the switch: a new group finds another."""
+
     class Whole:
         def lost(self, _: float) -> CollectiveError:
-            return CollectiveError("the process of rank 2 has ended", kind="missing", peers=(2,))
+            return CollectiveError("it has ended", kind="missing" if lost else "unreachable", peers=lost)
 
     whole: Any = Whole()
     assert (creation._lost(whole, ranks, 0.0) is not None) == matters
