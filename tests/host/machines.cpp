@@ -194,24 +194,22 @@ class ChokedPeer {
   std::unique_ptr<Endpoint> endpoint_;
 };
 
-// Sends frames, as many as leave at once together.  A head of 0 bytes: the whole frame is staged;
-// else what is behind so many bytes lies elsewhere.
+// Sends frames, as many as leave at once together; those that are sent in place are not staged.
 void send_frames(UdpPort& port, const std::vector<std::string>& frames,
-                 const std::vector<std::size_t>& heads) {
-  std::vector<std::vector<std::uint8_t>> behind;
+                 const std::vector<bool>& in_place) {
+  std::vector<std::vector<std::uint8_t>> lying;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::string& frame = frames[i];
-    const std::size_t head = heads.empty() || heads[i] == 0 ? frame.size() : heads[i];
     std::uint8_t* room = nullptr;
     while ((room = port.stage()) == nullptr) std::this_thread::yield();
-    std::memcpy(room, frame.data(), head);
-    if (head == frame.size()) {
-      port.commit(head);
+    if (in_place.empty() || !in_place[i]) {
+      std::memcpy(room, frame.data(), frame.size());
+      port.commit(frame.size());
       continue;
     }
-    auto& rest = behind.emplace_back(Port::kFront);
-    rest.insert(rest.end(), frame.begin() + static_cast<std::ptrdiff_t>(head), frame.end());
-    port.commit_behind(head, std::span(rest).subspan(Port::kFront));
+    auto& place = lying.emplace_back(Port::kFront);
+    place.insert(place.end(), frame.begin(), frame.end());
+    port.commit_in_place(std::span(place).subspan(Port::kFront));
   }
   while (!port.flush()) std::this_thread::yield();
 }
@@ -286,7 +284,7 @@ PYBIND11_MODULE(_machines, module) {
         return std::make_unique<UdpPort>(UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", peer},
                                          frame_bytes, 512);
       }))
-      .def("send", &send_frames, py::arg("frames"), py::arg("heads") = std::vector<std::size_t>{})
+      .def("send", &send_frames, py::arg("frames"), py::arg("in_place") = std::vector<bool>{})
       .def("receive", &receive_frames)
       .def("discard",
            [](UdpPort& port, const std::string& frame) {

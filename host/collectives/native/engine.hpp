@@ -174,7 +174,7 @@ class Engine {
   void note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header);
   void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
   // Whether this rank has sums for itself now.
-  bool send(Seq seq, bool again, std::uint8_t* room);
+  bool send(Seq seq, bool again);
   bool send_heartbeat(Saying saying, Nanos now);
   // Sends again what may have been lost.
   void repeat(Nanos now);

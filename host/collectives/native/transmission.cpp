@@ -31,8 +31,7 @@ bool Engine::transmit(Nanos now) {
   repeat(now);
   std::size_t staged = 0;
   while (staged < kBudget && !failure_) {
-    std::uint8_t* const room = port_->stage();
-    if (room == nullptr) break;
+    if (port_->stage() == nullptr) break;
     auto transmission = window_.take();
     if (!transmission) {
       // What a place holds is only known once everything T places before has come.
@@ -53,7 +52,7 @@ bool Engine::transmit(Nanos now) {
       stats_.retransmissions.add();
     }
     losses_.on_sent(transmission->seq, transmission->again);
-    const bool answered = send(transmission->seq, transmission->again, room);
+    const bool answered = send(transmission->seq, transmission->again);
     ++staged;
     if (answered) receive_own(now);
   }
@@ -183,15 +182,16 @@ void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint6
   stats_.nonfinite.add(nonfinite);
 }
 
-bool Engine::send(Seq seq, bool again, std::uint8_t* room) {
+bool Engine::send(Seq seq, bool again) {
   wire::Header header = headers_[place_of(seq)];
   header.gen = config_.stream.gen;  // which may have been another when the vector was made
   set_window(header, consumer_.ack(), consumer_.credit());
   if (again) set(header, Flag::kRETX);
-  wire::encode(header, room);
+  const std::span<std::uint8_t> frame = payloads_.frame(place_of(seq));
+  wire::encode(header, frame.data());
   stats_.frames_sent.add();
   stats_.bytes_sent.add(frame_bytes_);
-  return port_->commit_behind(wire::kHeaderBytes, payload_of(seq));
+  return port_->commit_in_place(frame);
 }
 
 void Engine::leave(Nanos now) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "wire.hpp"
+
 namespace catchment::host {
 
 // What became of queued frames: sent, but for those that a full port has no room for; or all are
@@ -26,13 +28,14 @@ class Port {
   // Queues what was written to the staged room, followed by a copy of `rest`, which fits the room.
   virtual void commit(std::size_t bytes, std::span<const std::uint8_t> rest) = 0;
   void commit(std::size_t bytes) { commit(bytes, {}); }
-  // The same for a `rest` that stays as it is until it has been flushed, behind kFront bytes that
-  // the port may write to: some ports copy nothing then. Whether receive_own() has something.
-  virtual bool commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
-    commit(bytes, rest);
+  // Queues a frame that lies elsewhere, not in the staged room, and stays as it is until it has
+  // been flushed, behind kFront bytes that the port may write to: some ports copy nothing then.
+  // Whether receive_own() has something.
+  virtual bool commit_in_place(std::span<std::uint8_t> frame) {
+    commit(0, frame);
     return false;
   }
-  static constexpr std::size_t kFront = 64;
+  static constexpr std::size_t kFront = wire::kHeaderOffset;
   // Sends what is queued; false when the port is full: wait until it is writable.
   virtual bool flush() = 0;
   // The same where no other process has to be waited for.

@@ -32,11 +32,12 @@ void ShmShare::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
       static_cast<std::uint32_t>(rest.size())));
 }
 
-bool ShmShare::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
-  const std::size_t head = kEnvelopeBytes + bytes;
-  if (head != kFront) return Port::commit_behind(bytes, rest);
-  envelope_.write(staged_, bytes + rest.size());
-  const int status = shm::commit_behind(attachment_->port(), kFront, rest);
+bool ShmShare::commit_in_place(std::span<std::uint8_t> frame) {
+  static_assert(kFront == kEnvelopeBytes);
+  std::uint8_t* const whole = frame.data() - kEnvelopeBytes;
+  envelope_.write(whole, frame.size());
+  const int status =
+      shm::commit_in_place(attachment_->port(), {whole, kEnvelopeBytes + frame.size()});
   attachment_->note(status);
   return status > 0;
 }

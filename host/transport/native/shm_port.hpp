@@ -24,7 +24,7 @@ class ShmShare : public Port, private ShmAttachment::Stream {
   std::uint8_t* stage() override;
   using Port::commit;
   void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
-  bool commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) override;
+  bool commit_in_place(std::span<std::uint8_t> frame) override;
   bool flush() override;
   Flushed flush_if_free() override;
   // What was delivered since the last call; valid until the attachment delivers again.

@@ -87,11 +87,8 @@ void UdpPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
   out_parts_[staged_++] = {frame, bytes + rest.size()};
 }
 
-bool UdpPort::commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) {
-  if (bytes > kFront) return Port::commit_behind(bytes, rest);
-  std::uint8_t* const frame = rest.data() - bytes;
-  std::copy_n(&out_[staged_ * stride_], bytes, frame);
-  out_parts_[staged_++] = {frame, bytes + rest.size()};
+bool UdpPort::commit_in_place(std::span<std::uint8_t> frame) {
+  out_parts_[staged_++] = {frame.data(), frame.size()};
   return false;
 }
 

@@ -28,7 +28,7 @@ class UdpPort final : public Port {
   std::uint8_t* stage() override;
   using Port::commit;
   void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
-  bool commit_behind(std::size_t bytes, std::span<std::uint8_t> rest) override;
+  bool commit_in_place(std::span<std::uint8_t> frame) override;
   bool flush() override;
   void discard() override { staged_ = sent_ = 0; }
   std::span<const std::span<const std::uint8_t>> receive() override;

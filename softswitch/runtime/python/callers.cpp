@@ -163,20 +163,17 @@ class InsidePort {
     }
     return done;
   }
-  /// The same for frames of more than kFront bytes, where they lie until they are queued again;
-  /// whether the peer has some for itself behind each of them.
-  std::vector<bool> queue_behind(const std::vector<std::string>& frames) {
-    behind_ = frames;
+  /// The same for frames that stay where they lie until others are queued so; whether the peer has
+  /// some for itself behind each of them.
+  std::vector<bool> queue_in_place(const std::vector<std::string>& frames) {
+    in_place_ = frames;
     std::vector<bool> own;
-    for (std::string& frame : behind_) {
-      auto* const room = static_cast<char*>(catchment_shm_reserve(port_.get()));
-      if (room == nullptr) {
+    for (const std::string& frame : in_place_) {
+      if (catchment_shm_reserve(port_.get()) == nullptr) {
         break;
       }
-      const std::span bytes(reinterpret_cast<std::uint8_t*>(frame.data()), frame.size());
-      std::copy_n(frame.data(), kFront, room);
-      std::fill_n(frame.data(), kFront, '\0');
-      own.push_back(checked(shm::commit_behind(port_.get(), kFront, bytes.subspan(kFront))) > 0);
+      const std::span bytes(reinterpret_cast<const std::uint8_t*>(frame.data()), frame.size());
+      own.push_back(checked(shm::commit_in_place(port_.get(), bytes)) > 0);
     }
     return own;
   }
@@ -251,9 +248,7 @@ class InsidePort {
     return status;
   }
 
-  static constexpr std::size_t kFront = shm::kLine;
-
-  std::vector<std::string> behind_;
+  std::vector<std::string> in_place_;
   CallerPort* caller_ = nullptr;  // as long as it is inside
   shm::OwnPort port_;
 };
@@ -268,7 +263,7 @@ void bind_callers(py::module_& module) {
       .def("queue", &InsidePort::queue)
       .def("flush_if_free", &InsidePort::flush_if_free)
       .def("receive", &InsidePort::receive)
-      .def("queue_behind", &InsidePort::queue_behind)
+      .def("queue_in_place", &InsidePort::queue_in_place)
       .def("receive_own", &InsidePort::receive_own)
       .def("waits", &InsidePort::waits)
       .def("look_on", &InsidePort::look_on)

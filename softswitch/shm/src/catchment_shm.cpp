@@ -96,9 +96,9 @@ OwnPort attach_later(const std::string& path, Enter enter) {
   return {new catchment_shm(path.c_str(), std::move(enter)), catchment_shm_detach};
 }
 
-int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest) {
+int commit_in_place(catchment_shm* port, std::span<const std::uint8_t> frame) {
   return guarded(port, [&](auto& peer) {
-    const int status = peer.commit(length, rest, rest.data() - length);
+    const int status = peer.commit_in_place(frame);
     return status == CATCHMENT_SHM_OK && peer.has_own_frames() ? 1 : status;
   });
 }

@@ -26,14 +26,15 @@ InsideWay::InsideWay(std::unique_ptr<Insider> insider)
 }
 
 void InsideWay::put(const Pieces& frame, Channel& channel) {
-  std::uint8_t* const begin = frame.front != nullptr ? frame.front : bytes_ + used_;
-  std::uint8_t* const middle = std::ranges::copy(frame.head, begin).out;
   const std::size_t bytes = round_up(frame.size(), kLine);
-  if (frame.front == nullptr) {
-    std::ranges::copy(frame.body, middle);
+  if (frame.stays) {
+    frames_.push_back(frame.body);
+  } else {
+    std::uint8_t* const begin = bytes_ + used_;
+    std::ranges::copy(frame.body, std::ranges::copy(frame.head, begin).out);
+    frames_.emplace_back(begin, frame.size());
     used_ += bytes;
   }
-  frames_.emplace_back(begin, frame.size());
   queued_ += bytes;
   if (queued_ >= (left_ ? kBytesAtOnce : kMostBytes) ||
       frames_.size() >= channel.mapping().geometry().cells) {

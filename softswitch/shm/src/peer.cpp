@@ -257,23 +257,39 @@ void* Peer::reserve() {
   return staging_->bytes.data();
 }
 
-int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest, std::uint8_t* front) {
+int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
+  const std::size_t bytes = length + rest.size();
+  if (const int status = check_commit(length, bytes); status != CATCHMENT_SHM_OK) {
+    return status;
+  }
+  std::uint8_t* const staged = staging_->bytes.data();
+  if (length % kLine != 0) {
+    std::ranges::copy(rest, staged + length);
+    return commit_checked({.head = {}, .body = {staged, bytes}});
+  }
+  return commit_checked({.head = {staged, length}, .body = rest});
+}
+
+int Peer::commit_in_place(std::span<const std::uint8_t> frame) {
+  const int status = check_commit(frame.size(), frame.size());
+  return status == CATCHMENT_SHM_OK ? commit_checked({.head = {}, .body = frame, .stays = true})
+                                    : status;
+}
+
+int Peer::check_commit(std::size_t begun, std::size_t bytes) {
   if (!channel_) {
     return CATCHMENT_SHM_DETACHED;
   }
-  const std::size_t bytes = length + rest.size();
-  if (!reserved_ || length == 0 || bytes > info_.frame_bytes) {
+  if (!reserved_ || begun == 0 || bytes > info_.frame_bytes) {
     return refuse(reserved_ ? "a frame of " + std::to_string(bytes) + " bytes: 1 to " +
                                   std::to_string(info_.frame_bytes) + " fit"
                             : "commit without reserve");
   }
-  std::uint8_t* const staged = staging_->bytes.data();
-  if (length % kLine == 0) {
-    put({.head = {staged, length}, .body = rest, .front = front});
-  } else {
-    std::ranges::copy(rest, staged + length);
-    put({.head = {}, .body = {staged, bytes}});
-  }
+  return CATCHMENT_SHM_OK;
+}
+
+int Peer::commit_checked(const Pieces& frame) {
+  put(frame);
   reserved_ = false;
   ++info_.sent;
   return CATCHMENT_SHM_OK;

@@ -31,9 +31,8 @@ class Peer {
   int receive(catchment_shm_frame* frames, int count);
   int peek(catchment_shm_frame* frames, int count);
   void* reserve();
-  /// `front`: as that of Pieces, if `length` is a multiple of a line.
-  int commit(std::uint32_t length, std::span<const std::uint8_t> rest,
-             std::uint8_t* front = nullptr);
+  int commit(std::uint32_t length, std::span<const std::uint8_t> rest);
+  int commit_in_place(std::span<const std::uint8_t> frame);
   /// Does what shm::own_frame() says; take_own() what shm::take_own() does.
   std::span<const std::uint8_t> own_frame();
   void take_own();
@@ -66,6 +65,9 @@ class Peer {
   bool attach();
   bool refuse_child();
   bool has_room() { return inside_ ? inside_->has_room(*channel_) : channel_->out().has_room(); }
+  /// What may be said against committing a frame of `bytes`, of which `begun` were written first.
+  int check_commit(std::size_t begun, std::size_t bytes);
+  int commit_checked(const Pieces& frame);
   void put(const Pieces& frame);
   void publish();
   /// Lets go of the switch, and tries again later.

@@ -113,14 +113,14 @@ def test_a_peer_knows_of_its_own_frames_once_they_have_run(start: Start) -> None
     one, two = start()
     for _ in range(3):
         sent = [to_all(number, 1500) for number in range(40)]
-        known = one.queue_behind(sent)
+        known = one.queue_in_place(sent)
         ran = known.index(True) + 1
         assert 32 * 1024 // 1600 <= ran <= 32 * 1024 // 1500 + 1
         assert known == [number + 1 >= ran for number in range(40)]
         assert one.receive_own(40) == sent[:ran]
         assert one.flush_if_free()
         assert one.receive_own(40) == sent[ran:]
-        assert not any(one.queue_behind([to_other(number, 1500) for number in range(25)]))
+        assert not any(one.queue_in_place([to_other(number, 1500) for number in range(25)]))
         assert one.flush_if_free()
         assert len(take(two, 65)) == 65
 

@@ -55,10 +55,10 @@ using OwnPort = std::unique_ptr<catchment_shm, void (*)(catchment_shm*)>;
 OwnPort attach(const std::string& path, int timeout_ms, Enter enter);
 OwnPort attach_later(const std::string& path, Enter enter);
 
-/// Commits as catchment_shm_commit_with() does, for a peer that leaves `rest` as it is until the
-/// next flush, and has `length` bytes in front of it that may be written: one that was let in
-/// copies nothing. 1 in place of CATCHMENT_SHM_OK: there is an own_frame().
-int commit_behind(catchment_shm* port, std::uint32_t length, std::span<std::uint8_t> rest);
+/// Commits a frame, as catchment_shm_commit() does, that lies elsewhere and stays as it is until
+/// the next flush: a peer that was let in copies nothing. 1 in place of CATCHMENT_SHM_OK: there is
+/// an own_frame().
+int commit_in_place(catchment_shm* port, std::span<const std::uint8_t> frame);
 
 /// Flushes as catchment_shm_flush() does, unless another peer is running frames: then false, and
 /// what is queued stays so.

@@ -49,9 +49,8 @@ inline std::uint64_t ticks() { return 0; }
 struct Pieces {
   std::span<const std::uint8_t> head;  // whole lines
   std::span<const std::uint8_t> body;
-  /// The bytes in front of the body, as many as the head has: they may be written, and the body
-  /// stays as it is until the frame is published. nullptr: neither.
-  std::uint8_t* front = nullptr;
+  /// There is no head, and the body stays as it is until the frame is published.
+  bool stays = false;
 
   [[nodiscard]] std::size_t size() const { return head.size() + body.size(); }
 };
