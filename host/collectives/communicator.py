@@ -30,6 +30,10 @@ from catchment.wire.generated.constants import DataType
 ABSENT: Final = 1.5
 """Seconds that a switch may be gone or silent before pending operations fail, unless a caller says otherwise."""
 
+SPIN: Final = 1e-3
+"""Seconds that a waiting thread looks for frames before it sleeps, unless a caller says otherwise: as ranks are often
+apart, and some ten times what being put to sleep and woken takes."""
+
 
 class Communicator:
     """One rank of an all-reduce job.
@@ -71,7 +75,7 @@ class Communicator:
         timeout: float = 10.0,
         scaling: Scaling = Block(),  # noqa: B008  frozen
         window: int | None = None,
-        spin: float = 200e-6,
+        spin: float = SPIN,
         absent: float | None = ABSENT,
         switch_name: str = "",
         place: int | None = None,

@@ -11,7 +11,7 @@ from typing import Any, Self, final
 from weakref import WeakMethod
 
 from catchment.host.collectives.calls import wrong
-from catchment.host.collectives.communicator import ABSENT, Communicator
+from catchment.host.collectives.communicator import ABSENT, SPIN, Communicator
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
@@ -96,7 +96,7 @@ class RailSet(Communicator):
         policy: RailPolicy = RailPolicy.WATERFILL,
         timeout: float = 10.0,
         scaling: Scaling = Block(),  # noqa: B008  frozen
-        spin: float = 200e-6,
+        spin: float = SPIN,
         absent: float | None = ABSENT,
         job: str = "",
     ) -> None:

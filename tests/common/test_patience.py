@@ -153,7 +153,7 @@ def test_a_rank_with_a_processor_for_itself_spins_before_it_yields_and_on_a_busy
 
 def test_who_wants_a_lock_spins_where_its_owner_runs_and_yields_where_he_may_need_the_processor() -> None:
     running, perhaps_not = (common.Patience(**common.lock_patience(own)) for own in (True, False))
-    waits = (0, 2 * US - 1, 2 * US, 10 * US - 1, 10 * US, 50 * US - 1, 50 * US, 1 * MS - 1, 1 * MS)
+    waits = (0, 2 * US - 1, 2 * US, 10 * US - 1, 10 * US, 200 * US - 1, 200 * US, 1 * MS - 1, 1 * MS)
     assert [running.next(0, wait) for wait in waits] == [SPIN] * 6 + [SLEEP] * 3
     assert [perhaps_not.next(0, wait) for wait in waits] == [SPIN] * 2 + [YIELD] * 6 + [SLEEP]
     perhaps_not.yielded(0, 1 * MS + 1)

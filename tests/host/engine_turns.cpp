@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "attendance.hpp"
 #include "catchment/common/clock.hpp"
 #include "engine.hpp"
 #include "hub.hpp"
@@ -33,7 +34,7 @@ class BusyPort final : public Port {
  public:
   std::uint8_t* stage() override { return room_.data(); }
   void commit(std::size_t, std::span<const std::uint8_t>) override {}
-  bool commit_behind(std::size_t, std::span<std::uint8_t>) override {
+  bool commit_in_place(std::span<std::uint8_t>) override {
     own = after_commit;
     return answers;
   }
@@ -129,7 +130,8 @@ std::pair<int, int> after_a_wait(int batches, Nanos time) {
     hub->add(turned.engine(), nullptr);
   }
   turned.port().coming = batches;
-  hub->wait(turned.port().ended, monotonic_now() + time);
+  const Nanos begun = monotonic_now();
+  hub->wait(turned.port().ended, begun, begun + time);
   const auto counted = turned.counted();
   {
     const Hub::Turn mine(*hub);
@@ -188,7 +190,8 @@ class Sleeping {
 
   void have_a_waiter() {
     waiter_ = std::thread([this] {
-      hub_->wait(done_, monotonic_now() + kHour, false);
+      const Nanos begun = monotonic_now();
+      hub_->wait(done_, begun, begun + kHour, false);
       ended_.store(true);
     });
   }
@@ -232,6 +235,15 @@ void add_engine_turns(py::module_& module) {
       .value("ALL", Flushed::kAll)
       .value("FULL", Flushed::kFull)
       .value("LATER", Flushed::kLater);
+  py::class_<Attendance>(module, "Attendance")
+      .def(py::init<>())
+      .def("begin", &Attendance::begin)
+      .def("come", &Attendance::come, py::kw_only(), py::arg("begun"), py::arg("now"))
+      .def("leave", &Attendance::leave)
+      .def("given", &Attendance::given)
+      .def("miss", &Attendance::miss)
+      .def_property_readonly("waiting", &Attendance::waiting)
+      .def_static("rest", &Attendance::rest);
   py::class_<Turned>(module, "Turned")
       .def(py::init<>())
       .def(

@@ -71,7 +71,8 @@ std::shared_ptr<Operation> Group::start(Call call) {
 bool Group::wait(const Operation& operation, Nanos limit, bool spins) {
   if (operation.done.load(std::memory_order_acquire)) return true;
   const Nanos began = monotonic_now();
-  hub()->wait(operation.done, limit > kNever - began ? kNever : began + limit, spins);
+  hub()->wait(operation.done, operation.submitted, limit > kNever - began ? kNever : began + limit,
+              spins);
   return operation.done.load(std::memory_order_acquire);
 }
 

@@ -12,9 +12,6 @@ namespace {
 
 // The longest sleep of a thread that nobody can wake.
 constexpr Nanos kUnreachable = kMillisecond;
-// How long the hub's own thread leaves the protocol to a caller that has just waited and may wait
-// again soon.
-constexpr Nanos kCallerGrace = kMillisecond;
 // What a thread looks out for besides the port: nothing.
 const std::atomic<int> kNothing{0};
 // A thread that has had the engines lets others in, once each; more of them may come.
@@ -103,9 +100,9 @@ bool Hub::busy() const {
   return std::ranges::any_of(members_, [](const Member& member) { return member.engine->busy(); });
 }
 
-void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
-  waiters_.fetch_add(1);
+void Hub::wait(const std::atomic<bool>& done, Nanos begun, Nanos until, bool spins) {
   Nanos now = monotonic_now();
+  callers_.come(begun, now);
   Nanos quiet_since = now;
   Waiting next = Waiting::kSleep;
   bool moved = false;
@@ -133,8 +130,7 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
       sleep(until, &done, nullptr);
     }
   }
-  waited_at_.store(now);
-  waiters_.fetch_sub(1);
+  if (callers_.leave(now) && stirred_.load() != 0) wake();
   hand_on();
 }
 
@@ -167,7 +163,7 @@ void Hub::sleep(Nanos until, const std::atomic<bool>* done, const std::atomic<in
 }
 
 void Hub::hand_on(bool begun) {
-  if (begun && waiters_.load() == 0 && monotonic_now() - waited_at_.load() >= kCallerGrace) {
+  if (begun && !callers_.begin(monotonic_now())) {
     wake();
   } else {
     sleepers_.wake_one();
@@ -175,20 +171,31 @@ void Hub::hand_on(bool begun) {
 }
 
 void Hub::wake() {
-  stirred_.store(1);
+  {
+    const std::scoped_lock resting(resting_);  // the own thread rests already, or sees it
+    stirred_.store(1);
+  }
   sleepers_.wake_all();
   rested_.notify_one();
 }
 
+void Hub::rest(Nanos longest) {
+  std::unique_lock lock(resting_);
+  rested_.wait_for(lock, std::chrono::nanoseconds(longest), [this] {
+    return stop_.load() || (stirred_.load() != 0 && !callers_.waiting());
+  });
+}
+
 void Hub::run() {
   Nanos quiet_since = monotonic_now();
+  Nanos idle_since = quiet_since;
   while (!stop_.load()) {
     Nanos now = monotonic_now();
-    if (waiters_.load() != 0 || (now - waited_at_.load() < kCallerGrace && stirred_.load() == 0)) {
-      std::unique_lock lock(resting_);
-      rested_.wait_for(lock, std::chrono::nanoseconds(kCallerGrace));
+    if (callers_.waiting() || (callers_.given(now) && stirred_.load() == 0)) {
+      rest(Attendance::rest(now - idle_since));
       continue;
     }
+    callers_.miss();
     stirred_.store(0);
     bool any = false;
     bool more = false;
@@ -205,6 +212,7 @@ void Hub::run() {
     } else {
       sleep(kNever, nullptr, &stirred_);
     }
+    idle_since = monotonic_now();
   }
 }
 

@@ -2,8 +2,7 @@
 //
 // A caller that waits for an operation runs the protocol in its own thread, for all engines of the
 // port: nothing is handed over, which is what makes small operations fast.  While no caller waits,
-// a thread of the hub's own runs it; that thread keeps out of the way for a while after a caller
-// has waited.
+// or is expected to, a thread of the hub's own runs it.
 #pragma once
 
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "attendance.hpp"
 #include "catchment/common/patience.hpp"
 #include "engine.hpp"
 #include "shm_port.hpp"
@@ -53,14 +53,15 @@ class Hub : public std::enable_shared_from_this<Hub> {
   bool turn(Nanos now, IfTaken taken = IfTaken::kWait);
 
   // Without one.
-  // Waits until `done`, or the time `until` has come; the calling thread runs the protocol.
+  // Waits until `done`, or the time `until` has come, for what began at `begun`; the calling thread
+  // runs the protocol.
   // `spins`: it looks for frames for a while before it sleeps, so that it is soon done on a machine
   // that has a processor for it; one that sleeps at once is run sooner on a machine that has none.
-  void wait(const std::atomic<bool>& done, Nanos until, bool spins = true);
+  void wait(const std::atomic<bool>& done, Nanos begun, Nanos until, bool spins = true);
   // Sleeps until the port has something, the time `until` has come, or somebody wakes the thread.
   void sleep(Nanos until) { sleep(until, nullptr, nullptr); }
   // Leaves the port to others, of whom some may sleep.  `begun`: what this thread has started is
-  // under way, and the hub's own thread runs it unless a caller waits or is about to.
+  // under way, and the hub's own thread runs it unless callers are expected to.
   void hand_on(bool begun = false);
   // Has whoever sleeps look again at what there is.
   void wake();
@@ -82,6 +83,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
   // Whether every rank of each group has a processor, and whoever runs the switch's program, too.
   bool own_processor() const;
   void run();
+  // The own thread's rest while callers run the protocol.
+  void rest(Nanos longest);
   // The same as sleep(), until `done`, where there is such, and `stop` is not 0.
   void sleep(Nanos until, const std::atomic<bool>* done, const std::atomic<int>* stop);
 
@@ -91,11 +94,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
   const Nanos longest_;
   const int processors_ = Processor::count();
   std::vector<Member> members_;
-  std::mutex mutex_;                 // of the engines
-  std::atomic<int> wanted_{0};       // threads that wait for the mutex
-  std::atomic<int> waiters_{0};      // threads in wait()
-  std::atomic<Nanos> waited_at_{0};  // when the last one left
-  std::atomic<int> stirred_{0};      // something is new for the own thread
+  std::mutex mutex_;            // of the engines
+  std::atomic<int> wanted_{0};  // threads that wait for the mutex
+  Attendance callers_;
+  std::atomic<int> stirred_{0};  // something is new for the own thread
   std::atomic<bool> stop_{false};
   Sleepers sleepers_;
   std::mutex resting_;

@@ -83,8 +83,9 @@ constexpr PatienceSettings collective_patience(Nanos spin, bool own_processor) {
 /// the lock sooner than one that yields.
 constexpr PatienceSettings lock_patience(bool own_processor) {
   constexpr Nanos kHeld = 10 * kMicrosecond;
-  return {.spin = own_processor ? kWakeUp : kMillisecond,
-          .yield_after = own_processor ? kWakeUp : 2 * kMicrosecond,
+  constexpr Nanos kLongHeld = 200 * kMicrosecond;  // by one that has not lost its processor
+  return {.spin = own_processor ? kLongHeld : kMillisecond,
+          .yield_after = own_processor ? kLongHeld : 2 * kMicrosecond,
           .late_yield = kLateTurn,
           .oversubscribed_for = 100 * kMillisecond,
           .oversubscribed_most = kLongestDoubt,
