@@ -1,4 +1,4 @@
-"""Headers with long runs (layout.Run) that the pipeline need not clear before it parses, or copy for each replica."""
+"""Headers with long runs (layout.Run) that the pipeline need not clear before it parses, and that replicas share."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ class LongRun:
 
     header: str
     array: str
-    late: bool
-    """The parser does nothing but extract the header: its run is cleared after parsing, where it was not extracted."""
-    kept: bool
-    """Neither egress nor the computing of checksums touches the header: replicas share it."""
 
 
-def long_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]:
-    """Those of the headers, each of a type that `headers` has once."""
+def late_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]:
+    """Those that are cleared after parsing, where they were not extracted: the parser does nothing else with them.
+
+    Each is of a type that `headers` has once.
+    """
     if not isinstance(headers, StructType):
         return []
     found = []
@@ -33,20 +32,18 @@ def long_runs(program: ir.Program, types: Types, headers: Type) -> list[LongRun]
         t = field.type
         if not isinstance(t, HeaderType) or sum(contains(other.type, t) for other in headers.fields) != 1:
             continue
-        late = only_extracted(program, t)
-        kept = shared(program, t)
+        if not only_extracted(program, t):
+            continue
         runs = dict.fromkeys(run for run, _ in types.runs(t).values() if run.length * run.width // 8 >= LONG_RUN)
-        found += [LongRun(types.member(headers, field.name), run.array, late, kept) for run in runs]
+        found += [LongRun(types.member(headers, field.name), run.array) for run in runs]
     return found
 
 
-def write_passes(out: Writer, runs: list[LongRun]) -> None:
+def write_passes(out: Writer, late: list[LongRun]) -> None:
     """What V1Model does with the headers besides running blocks."""
-    late, kept = [run for run in runs if run.late], [run for run in runs if run.kept]
-    for name, some in (("kLate", late), ("kKept", kept)):
-        places = [f"{run.header}.{run.array}" for run in some]
-        parts = ", ".join(f"Part{{offsetof(Headers, {p}), sizeof std::declval<Headers&>().{p}}}" for p in places)
-        out.line(f"static constexpr std::array<Part, {len(some)}> {name}{{{parts}}};")
+    places = [f"{run.header}.{run.array}" for run in late]
+    parts = ", ".join(f"Part{{offsetof(Headers, {p}), sizeof std::declval<Headers&>().{p}}}" for p in places)
+    out.line(f"static constexpr std::array<Part, {len(late)}> kLate{{{parts}}};")
     with out.block("static void settle([[maybe_unused]] Headers& headers)"):
         for run in late:
             place = f"headers.{run.header}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.backend import units, user_externs
+from catchment.softswitch.compiler.backend.changes import write_changes
 from catchment.softswitch.compiler.backend.declarations import Declarations
 from catchment.softswitch.compiler.backend.description import Description
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes, only_emits
@@ -16,7 +17,7 @@ from catchment.softswitch.compiler.backend.frame_runs import leave_in_frames
 from catchment.softswitch.compiler.backend.ids import Ids
 from catchment.softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
 from catchment.softswitch.compiler.backend.layout import Types
-from catchment.softswitch.compiler.backend.long_headers import long_runs, write_passes
+from catchment.softswitch.compiler.backend.long_headers import late_runs, write_passes
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
@@ -186,7 +187,8 @@ class _Generator:
             self._bind()
             self._blocks()
             self._preserve()
-            write_passes(out, long_runs(self.program, self.types, ingress.params[0].type))
+            write_passes(out, late_runs(self.program, self.types, ingress.params[0].type))
+            write_changes(out, self.program, self.types)
             if self.scope.digests:
                 description.send_digest(self.scope.digests)
             out.line("private:")

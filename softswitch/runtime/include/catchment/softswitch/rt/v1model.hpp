@@ -75,7 +75,7 @@ inline void around(const std::array<Part, N>& parts, std::size_t size, Use use) 
 /// (PacketContext&, ...): parse, verify, ingress, egress, compute, deparse; and preserve(list,
 /// from, to) for field lists; kCountsSteps: whether one of them may throw StepLimit. kLate are
 /// parts of the headers that parse writes whole or not at all, and settle(headers) clears those
-/// that it did not write; kKept are parts that neither egress nor compute touches. kOnlyEmits:
+/// that it did not write; restore() copies what egress or compute may write. kOnlyEmits:
 /// deparse does nothing but write, and may be called again.
 template <class P>
 class V1Model {
@@ -217,33 +217,27 @@ class V1Model {
     leave(packet, state, state.standard.f_egress_spec);
   }
 
-  /// Every copy but the last leaves the state as it was.
+  /// Every copy but the last leaves the state as it was, but for what is set for each.
   void replicate(PacketContext& packet, const ReplicaList& list, State& state) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
       const Replica& replica = list.replicas[i];
       PacketContext copy = packet;
       State* const before = i + 1 == list.count ? nullptr : &copies_.emplace();
       if (before != nullptr) {
-        assign(*before, state);
+        restore(*before, state);
       }
       state.standard.f_egress_rid = static_cast<std::uint16_t>(replica.instance);
       leave(copy, state, replica.port);
       if (before != nullptr) {
-        assign(state, *before);
+        restore(state, *before);
         copies_.pop();
       }
     }
   }
 
-  /// Makes a state another one but for what no replica changes.
-  static void assign(State& to, const State& from) {
-    auto* const headers = reinterpret_cast<std::uint8_t*>(&to.headers);
-    const auto* const others = reinterpret_cast<const std::uint8_t*>(&from.headers);
-    around(P::kKept, sizeof to.headers, [&](std::size_t offset, std::size_t bytes) {
-      std::memcpy(headers + offset, others + offset, bytes);
-    });
-    to.metadata = from.metadata;
-    to.standard = from.standard;
+  /// Makes a state another one, as far as replicas may change it.
+  static void restore(State& to, const State& from) {
+    P::restore(to.headers, from.headers, to.metadata, from.metadata, to.standard, from.standard);
   }
 
   void clone_ingress(PacketContext& packet, const InputFrame& frame, const State& state,
