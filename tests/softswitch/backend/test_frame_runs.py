@@ -144,7 +144,9 @@ def test_lanes_of_a_header_that_code_has_twice_do_not_stay_in_registers(tmp_path
     assert not stays_in_cells(tmp_path, ingress=APPLY + OTHER)
     assert not stays_in_cells(tmp_path, controls=BOTH, ingress_locals="Both() both;", ingress=TWICE)
     clears = "control Clears(out lanes_t l) { apply { } }"
-    assert not stays_in_cells(tmp_path, controls=clears, ingress_locals="Clears() none;", ingress="none.apply(hdr.l);")
+    locals_ = "Lanes() lanes; Clears() none;"
+    assert stays_in_cells(tmp_path, controls=clears, ingress_locals=locals_)
+    assert not stays_in_cells(tmp_path, controls=clears, ingress_locals=locals_, ingress=APPLY + "none.apply(hdr.l);")
 
 
 def test_loops_for_what_masks_mostly_are(tmp_path: Path) -> None:
