@@ -23,14 +23,15 @@ void Schedule::submit(std::shared_ptr<Operation> operation) {
   waiting_.emplace(operation->id, std::move(operation));
 }
 
-std::optional<Place> Schedule::next() {
+bool Schedule::next(Place& place) {
   learn();
   if (position_ < filler_until_) {
     ++position_;
-    return Place{};
+    place = {};
+    return true;
   }
   if (running_ && running_->sent_on_trial()) running_.reset();
-  if (idle() || (running_ && running_->on_trial())) return std::nullopt;
+  if (idle() || (running_ && running_->on_trial())) return false;
   if (position_ - agenda_at_ >= slots_) {
     for (; hashed_ < counted_; ++hashed_) {
       hash_ = hashed(hash_, priorities_.front());
@@ -38,7 +39,8 @@ std::optional<Place> Schedule::next() {
     }
     agenda_at_ = position_++;
     after_agenda_ = true;
-    return Place{.content = Content::kAgenda, .operation = nullptr, .covers = hashed_};
+    place = {.content = Content::kAgenda, .operation = nullptr, .covers = hashed_};
+    return true;
   }
   if (!running_ || after_agenda_) choose();
   after_agenda_ = false;
@@ -46,31 +48,33 @@ std::optional<Place> Schedule::next() {
   if (!operation.begun) {
     operation.begun = true;
     ++position_;
-    Place place{.content = Content::kBegin, .operation = running_.get()};
+    place = {.content = Content::kBegin, .operation = running_.get()};
     if (operation.rides) operation.tried = operation.trial;
     // One whose data, if any, are in this place has said all, unless E is guessed.
     const bool said = operation.vectors == 0 || (operation.rides && operation.trial == 0);
     if (said && !operation.cancelled) running_.reset();
-    return place;
+    return true;
   }
-  if (!operation.agreed && operation.cancelled) return std::nullopt;
+  if (!operation.agreed && operation.cancelled) return false;
   if (operation.tables_sent < operation.tables) {
     ++position_;
-    return Place{
+    place = {
         .content = Content::kTable, .operation = running_.get(), .index = operation.tables_sent++};
+    return true;
   }
   if (operation.tried < operation.trial) {
     ++position_;
-    return Place{.content = Content::kData,
-                 .operation = running_.get(),
-                 .index = operation.tried++,
-                 .trial = true};
+    place = {.content = Content::kData,
+             .operation = running_.get(),
+             .index = operation.tried++,
+             .trial = true};
+    return true;
   }
-  if (!operation.agreed && negotiates(operation.call.signature.scaling)) return std::nullopt;
+  if (!operation.agreed && negotiates(operation.call.signature.scaling)) return false;
   ++position_;
-  Place place{.content = Content::kData, .operation = running_.get(), .index = operation.next++};
+  place = {.content = Content::kData, .operation = running_.get(), .index = operation.next++};
   if (operation.next == operation.vectors) running_.reset();
-  return place;
+  return true;
 }
 
 Agenda Schedule::agenda() const { return {static_cast<std::uint32_t>(submitted_), hash_}; }

@@ -17,7 +17,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "catchment/common/serial.hpp"
@@ -57,9 +56,9 @@ class Schedule {
   // Adds an operation; the engine submits operations in the order of their calls.
   void submit(std::shared_ptr<Operation> operation);
 
-  // The place `position` (counted from 0) may be sent; nothing while this rank has nothing to say
-  // there yet.  Each position is asked for until it is given, then the next one.
-  std::optional<Place> next();
+  // Writes into `place` what may be sent at `position` (counted from 0); false while this rank has
+  // nothing to say there yet.  Each position is asked for until it is given, then the next one.
+  bool next(Place& place);
   std::uint64_t position() const { return position_; }
 
   // What this rank says in the agenda that `next` has just given.

@@ -41,12 +41,11 @@ bool Engine::transmit(Nanos now) {
         break;
       }
       if (leaving_ || !window_.open()) break;
-      auto place = schedule_.next();
-      if (!place) break;
+      Place& place = places_[place_of(window_.next())];
+      if (!schedule_.next(place)) break;
       window_.queue(1);
       transmission = window_.take();
-      Place& sent = places_[place_of(transmission->seq)] = *place;
-      prepare(transmission->seq, sent);
+      prepare(transmission->seq, place);
       timer_.on_sent(transmission->seq, now);
     } else {
       stats_.retransmissions.add();

@@ -26,16 +26,17 @@ InsideWay::InsideWay(std::unique_ptr<Insider> insider)
 }
 
 void InsideWay::put(const Pieces& frame, Channel& channel) {
-  const std::size_t bytes = round_up(frame.size(), kLine);
-  if (frame.stays) {
-    frames_.push_back(frame.body);
-  } else {
-    std::uint8_t* const begin = bytes_ + used_;
-    std::ranges::copy(frame.body, std::ranges::copy(frame.head, begin).out);
-    frames_.emplace_back(begin, frame.size());
-    used_ += bytes;
-  }
-  queued_ += bytes;
+  std::uint8_t* const begin = bytes_ + used_;
+  std::ranges::copy(frame.body, std::ranges::copy(frame.head, begin).out);
+  used_ += round_up(frame.size(), kLine);
+  queue({begin, frame.size()}, channel);
+}
+
+void InsideWay::put_in_place(Insider::Frame frame, Channel& channel) { queue(frame, channel); }
+
+void InsideWay::queue(Insider::Frame frame, Channel& channel) {
+  frames_.push_back(frame);
+  queued_ += round_up(frame.size(), kLine);
   if (queued_ >= (left_ ? kBytesAtOnce : kMostBytes) ||
       frames_.size() >= channel.mapping().geometry().cells) {
     publish(channel);

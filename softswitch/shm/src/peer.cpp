@@ -263,17 +263,25 @@ int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
     return status;
   }
   std::uint8_t* const staged = staging_->bytes.data();
-  if (length % kLine != 0) {
+  if (length % kLine == 0) {
+    put({.head = {staged, length}, .body = rest});
+  } else {
     std::ranges::copy(rest, staged + length);
-    return commit_checked({.head = {}, .body = {staged, bytes}});
+    put({.head = {}, .body = {staged, bytes}});
   }
-  return commit_checked({.head = {staged, length}, .body = rest});
+  return committed();
 }
 
 int Peer::commit_in_place(std::span<const std::uint8_t> frame) {
-  const int status = check_commit(frame.size(), frame.size());
-  return status == CATCHMENT_SHM_OK ? commit_checked({.head = {}, .body = frame, .stays = true})
-                                    : status;
+  if (const int status = check_commit(frame.size(), frame.size()); status != CATCHMENT_SHM_OK) {
+    return status;
+  }
+  if (inside_) {
+    inside_->put_in_place(frame, *channel_);
+  } else {
+    channel_->out().put({.head = {}, .body = frame});
+  }
+  return committed();
 }
 
 int Peer::check_commit(std::size_t begun, std::size_t bytes) {
@@ -288,8 +296,7 @@ int Peer::check_commit(std::size_t begun, std::size_t bytes) {
   return CATCHMENT_SHM_OK;
 }
 
-int Peer::commit_checked(const Pieces& frame) {
-  put(frame);
+int Peer::committed() {
   reserved_ = false;
   ++info_.sent;
   return CATCHMENT_SHM_OK;

@@ -67,7 +67,7 @@ class Peer {
   bool has_room() { return inside_ ? inside_->has_room(*channel_) : channel_->out().has_room(); }
   /// What may be said against committing a frame of `bytes`, of which `begun` were written first.
   int check_commit(std::size_t begun, std::size_t bytes);
-  int commit_checked(const Pieces& frame);
+  int committed();
   void put(const Pieces& frame);
   void publish();
   /// Lets go of the switch, and tries again later.

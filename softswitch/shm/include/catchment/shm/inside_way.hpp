@@ -20,9 +20,12 @@ class InsideWay {
     return channel.out().has_room_for(std::min<std::uint32_t>(
         static_cast<std::uint32_t>(frames_.size()) + 1, channel.mapping().geometry().cells));
   }
-  /// Queues a frame of 1 to cell_bytes bytes: a copy, or the body where it lies, with the head
-  /// written in front of it. Only after has_room().
+  /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
   void put(const Pieces& frame, Channel& channel);
+  /// The same for a frame that stays as it is until it has been published, without a copy. (Passed
+  /// in memory, a span would be read wider than it was just stored, and so wait for all stores
+  /// before it: what the frame is made of.)
+  void put_in_place(Insider::Frame frame, Channel& channel);
   bool move_apart() { return insider_->move_apart(); }
   [[nodiscard]] bool empty() const { return frames_.empty(); }
   /// Runs what is queued.
@@ -31,6 +34,7 @@ class InsideWay {
   bool publish_if_free(Channel& channel);
 
  private:
+  void queue(Insider::Frame frame, Channel& channel);
   /// Whether frames have to go to the switch, behind others that it has not taken yet.
   bool follows(Channel& channel);
   void clear();

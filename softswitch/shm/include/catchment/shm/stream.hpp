@@ -49,8 +49,6 @@ inline std::uint64_t ticks() { return 0; }
 struct Pieces {
   std::span<const std::uint8_t> head;  // whole lines
   std::span<const std::uint8_t> body;
-  /// There is no head, and the body stays as it is until the frame is published.
-  bool stays = false;
 
   [[nodiscard]] std::size_t size() const { return head.size() + body.size(); }
 };
