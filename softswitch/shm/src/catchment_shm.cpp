@@ -146,8 +146,11 @@ int catchment_shm_commit(catchment_shm* port, uint32_t length) {
 
 int catchment_shm_commit_with(catchment_shm* port, uint32_t length, const void* rest,
                               uint32_t rest_length) {
-  const std::span more(static_cast<const uint8_t*>(rest), rest == nullptr ? 0 : rest_length);
-  return guarded(port, [&](auto& peer) { return peer.commit(length, more); });
+  return guarded(port, [&](auto& peer) {
+    return rest == nullptr && rest_length != 0
+               ? peer.refuse("the frame's last " + std::to_string(rest_length) + " bytes are NULL")
+               : peer.commit(length, {static_cast<const uint8_t*>(rest), rest_length});
+  });
 }
 
 int catchment_shm_flush(catchment_shm* port) {

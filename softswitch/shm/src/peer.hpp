@@ -37,6 +37,8 @@ class Peer {
   std::span<const std::uint8_t> own_frame();
   void take_own();
   [[nodiscard]] bool has_own_frames() const { return channel_ && channel_->own().waiting() != 0; }
+  /// The status of a call that cannot be meant: says why.
+  int refuse(const std::string& why);
   int flush();
   bool flush_if_free();
   int wait(int events, std::int64_t timeout_us);
@@ -83,7 +85,6 @@ class Peer {
   void give_back();
   /// Lets go when the ring is faulty; the status to return.
   int faulty();
-  int refuse(const std::string& why);
   [[nodiscard]] bool known(int events);
 
   ForkGuard fork_guard_;

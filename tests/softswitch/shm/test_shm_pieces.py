@@ -21,7 +21,7 @@ pytest_plugins = ["shm_switch"]
 BYTES = 4160
 ROOM, SECOND = 2, 1_000_000
 
-Commit = Callable[[bytes, bytes], int]
+Commit = Callable[..., int]
 
 
 @pytest.fixture
@@ -35,11 +35,12 @@ def commit(launch: Launch, folder: Path) -> Iterator[Commit]:
     port = library.catchment_shm_attach(str(folder / "1").encode(), 60_000, None, None, 0)
     assert port is not None
 
-    def send(head: bytes, rest: bytes) -> int:
+    def send(head: bytes, rest: bytes | None, rest_bytes: int | None = None) -> int:
         while (room := library.catchment_shm_reserve(port)) is None:
             assert library.catchment_shm_wait(port, ROOM, 60 * SECOND) > 0
         ctypes.memmove(room, head, len(head))
-        status = int(library.catchment_shm_commit_with(port, len(head), rest, len(rest)))
+        behind = len(rest or b"") if rest_bytes is None else rest_bytes
+        status = int(library.catchment_shm_commit_with(port, len(head), rest, behind))
         assert library.catchment_shm_flush(port) == 0
         return status
 
@@ -63,3 +64,10 @@ def test_pieces_that_are_too_long_together_are_refused(commit: Commit, folder: P
         assert commit(b"", bytes(64)) == c.ARGUMENT
         assert commit(bytes(64), bytes(BYTES - 64)) == 0
         assert receiver.receive(timeout=60.0) == [bytes(BYTES)]
+
+
+def test_a_piece_that_is_nowhere_is_refused(commit: Commit, folder: Path) -> None:
+    with Port.attach(folder / "2", timeout=60.0) as receiver:
+        assert commit(bytes(64), None, 32) == c.ARGUMENT
+        assert commit(bytes(64), None) == 0
+        assert receiver.receive(timeout=60.0) == [bytes(64)]
