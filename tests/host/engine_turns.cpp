@@ -243,7 +243,7 @@ void add_engine_turns(py::module_& module) {
       .def("given", &Attendance::given)
       .def("miss", &Attendance::miss)
       .def_property_readonly("waiting", &Attendance::waiting)
-      .def_static("rest", &Attendance::rest);
+      .def("rest", &Attendance::rest);
   py::class_<Turned>(module, "Turned")
       .def(py::init<>())
       .def(

@@ -21,7 +21,7 @@ class Attendance {
     return given(now);
   }
 
-  // A caller waits, from `now` on, for what began at `begun`.
+  // A caller waits, from `now` on, for what was begun by `begun`.
   void come(Nanos begun, Nanos now) {
     waiting_.fetch_add(1);
     at_once_.store(now - begun < kAtOnce);
@@ -48,8 +48,10 @@ class Attendance {
   }
 
   // How long the thread rests before it looks again, where callers have left it nothing to do for
-  // `idle`. Each look takes a processor from a rank.
-  static Nanos rest(Nanos idle) { return std::clamp(idle, kGrace, kLongestRest); }
+  // `idle`. Each look takes a processor from a rank; where callers wait at once nothing is late.
+  Nanos rest(Nanos idle) const {
+    return at_once_.load() ? std::clamp(idle, kGrace, kLongestRest) : kGrace;
+  }
 
  private:
   static constexpr Nanos kGrace = kMillisecond;

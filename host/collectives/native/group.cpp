@@ -64,6 +64,7 @@ std::shared_ptr<Operation> Group::start(Call call) {
     hub.turn(now);
     return hub.shared_from_this();
   });
+  operation->begun_by = monotonic_now();
   at->hand_on(!operation->done.load());
   return operation;
 }
@@ -71,7 +72,7 @@ std::shared_ptr<Operation> Group::start(Call call) {
 bool Group::wait(const Operation& operation, Nanos limit, bool spins) {
   if (operation.done.load(std::memory_order_acquire)) return true;
   const Nanos began = monotonic_now();
-  hub()->wait(operation.done, operation.submitted, limit > kNever - began ? kNever : began + limit,
+  hub()->wait(operation.done, operation.begun_by, limit > kNever - began ? kNever : began + limit,
               spins);
   return operation.done.load(std::memory_order_acquire);
 }

@@ -192,7 +192,7 @@ void Hub::run() {
   while (!stop_.load()) {
     Nanos now = monotonic_now();
     if (callers_.waiting() || (callers_.given(now) && stirred_.load() == 0)) {
-      rest(Attendance::rest(now - idle_since));
+      rest(callers_.rest(now - idle_since));
       continue;
     }
     callers_.miss();

@@ -53,10 +53,10 @@ class Hub : public std::enable_shared_from_this<Hub> {
   bool turn(Nanos now, IfTaken taken = IfTaken::kWait);
 
   // Without one.
-  // Waits until `done`, or the time `until` has come, for what began at `begun`; the calling thread
-  // runs the protocol.
-  // `spins`: it looks for frames for a while before it sleeps, so that it is soon done on a machine
-  // that has a processor for it; one that sleeps at once is run sooner on a machine that has none.
+  // Waits until `done`, or the time `until` has come; the calling thread runs the protocol.
+  // `begun`: the time by which what it waits for was begun.  `spins`: it looks for frames for a
+  // while before it sleeps, so that it is soon done on a machine that has a processor for it; one
+  // that sleeps at once is run sooner on a machine that has none.
   void wait(const std::atomic<bool>& done, Nanos begun, Nanos until, bool spins = true);
   // Sleeps until the port has something, the time `until` has come, or somebody wakes the thread.
   void sleep(Nanos until) { sleep(until, nullptr, nullptr); }

@@ -61,6 +61,7 @@ struct Operation : std::enable_shared_from_this<Operation> {
   std::uint32_t vectors = 0;  // of data
   std::uint64_t lanes = 0;    // in use in them
   Nanos submitted = 0;
+  Nanos begun_by = 0;                  // when its first turn had ended
   std::vector<std::uint8_t> gathered;  // max: everyone's array
 
   // Data vectors that leave at once, on a guess of E, and again from the first on if it was wrong:

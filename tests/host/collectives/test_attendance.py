@@ -64,6 +64,12 @@ def test_who_has_begun_nothing_since_was_not_missed(callers: _machines.Attendanc
 
 
 @pytest.mark.parametrize(("idle", "rest"), [(0, 1), (1, 1), (3, 3), (8, 8), (5_000, 8)])
-def test_the_thread_rests_for_as_long_as_it_had_nothing_to_do(idle: int, rest: int) -> None:
-    """One to eight milliseconds."""
-    assert _machines.Attendance.rest(idle * MS) == rest * MS
+def test_the_thread_rests_for_as_long_as_it_had_nothing_to_do(
+    callers: _machines.Attendance, idle: int, rest: int
+) -> None:
+    """One to eight milliseconds, and one where callers do other things before they wait."""
+    assert callers.rest(idle * MS) == 1 * MS
+    wait_for(callers, NOW, NOW, NOW + 1 * MS)
+    assert callers.rest(idle * MS) == rest * MS
+    wait_for(callers, NOW, NOW + 1 * MS, NOW + 2 * MS)
+    assert callers.rest(idle * MS) == 1 * MS
