@@ -113,17 +113,18 @@ DROPS = {"standard.egress_spec", "standard.mcast_grp"}
         ("gives.apply(hdr.u, meta.a);", {"headers.u", "metadata.a"}),
         ("acts();", {"headers.u", "metadata.a"}),
         ("headers_t other = hdr; other.t.v = 1; hdr = other;", {"headers"}),
+        ("whole(hdr);", {"headers"}),
         ("meta_t other = { 1, 2 }; other.a = 2;", set()),
         ("random(meta.b, 0, 1);", {"metadata.b"}),
     ],
 )
 def test_what_is_not_written_is_shared(egress: str, found: set[str], tmp_path: Path) -> None:
-    """Actions that nobody calls count, too, where they stand beside tables."""
+    """All that egress itself, its actions and the controls that it applies may write, and nothing else."""
     locals_ = "action acts() { hdr.u.v = 1; meta.a = 1; }" if "acts" in egress else ""
     others = behind_verify("""
         control Inside(inout bit<8> x, inout headers_t all) { apply { x = all.u.v; all.t.v = 1; } }
         control Gives(out one_t given, out bit<8> x) { apply {}}""")
-    locals_ += "Inside() inside; Gives() gives;"
+    locals_ += "action whole(out headers_t given) { given.t.v = 1; } Inside() inside; Gives() gives;"
     assert restored(tmp_path, verify=others, egress_locals=locals_, egress=egress) == found
 
 
