@@ -340,6 +340,10 @@ class Membership:
                 if error.code() is grpc.StatusCode.PERMISSION_DENIED:
                     self._fail(f"the controller has counted {self._description.host} out: {error.details()}")
                     return
+            except Exception as error:  # beats go on without this thread: nobody else would notice
+                if not self._stop.is_set():
+                    self._fail(f"cannot use what the controller says of job {self._description.job}: {error!r}")
+                return
             # A controller that restarts is back in a moment, and knows this session.
             self._stop.wait(_RETRY_SECONDS)
 

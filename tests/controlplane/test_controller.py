@@ -22,7 +22,7 @@ from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.jobs import JobRequest
 from catchment.host import EndpointError
-from catchment.host.membership import Membership, MembershipError
+from catchment.host.membership import Description, Membership, MembershipError
 from catchment.host.membership import member as member_module
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
@@ -259,6 +259,24 @@ def test_members_live_through_a_restart_of_the_controller(place: Place) -> None:
             until(lambda member=member: member.epoch == 2, "the loss of w2 is noticed after the restart")
             assert "w2 is lost" in member.cause
             assert member.error is None
+
+
+def test_a_member_that_cannot_use_what_it_is_told_says_so(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(request()).token
+        member = exits.enter_context(place.controller.join("train", "w0", token))
+        other = place.controller.join("train", "w1", token)
+        pending = member.endpoint(timeout=60.0).pull(np.zeros(64, np.uint8))
+
+        def of(*_: object) -> Description:
+            raise ValueError("gen 70000 is not in 1..65535")
+
+        monkeypatch.setattr(Description, "of", of)
+        vanish(other)
+        with pytest.raises(EndpointError, match="closed"):
+            pending.wait(60)
+        with pytest.raises(MembershipError, match=r"what the controller says of job train: .*gen 70000 is not in"):
+            member.superseded(60)
 
 
 def test_a_removed_job_ends_its_members(place: Place) -> None:

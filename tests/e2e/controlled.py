@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -44,7 +45,8 @@ class ControlledMember:
         self.host = host
         with log.open("wb") as complaints:
             self.process = network.popen(
-                host, [sys.executable, str(MEMBER), str(task)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                host, [sys.executable, "-X", "faulthandler", str(MEMBER), str(task)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=complaints, text=True, cwd=ROOT,
             )  # fmt: skip
         self._log = log
@@ -74,10 +76,15 @@ class ControlledMember:
         self.process.wait()
 
     def finish(self) -> None:
-        """Let it go."""
+        """Let it go; who does not end is aborted, and says where it was."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        assert self.process.wait(120) == 0, self._log.read_text()[-2000:]
+        try:
+            code = self.process.wait(120)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            code = self.process.wait()
+        assert code == 0, f"{self.host}: exit code {code}\n{self._log.read_text()[-8000:]}"
 
 
 class ControlledLab:

@@ -9,7 +9,8 @@ namespace {
 
 // A stream holds 1 MiB that its client has not taken yet, and clients take messages of 4 MB.
 constexpr std::size_t kListBytes = 256 << 10;
-constexpr std::size_t kScalarBytes = 16;  // of a scalar in a message, beside its value
+constexpr std::size_t kSentBytes = 1 << 20;  // of a digest's lists that nobody has acknowledged
+constexpr std::size_t kScalarBytes = 16;     // of a scalar in a message, beside its value
 
 std::size_t bytes_of(const DigestMembers& members) {
   std::size_t bytes = 0;
@@ -37,17 +38,19 @@ DigestBuffers::Clock::time_point DigestBuffers::due(const Buffer& buffer) {
   return buffer.first + std::min(std::chrono::nanoseconds(buffer.config.max_timeout_ns()), longest);
 }
 
+void DigestBuffers::forget(Buffer& buffer, Lists::iterator list) {
+  for (const auto& message : list->second.messages) {
+    buffer.known.erase(message);
+  }
+  buffer.sent_bytes -= list->second.bytes;
+  buffer.sent.erase(list);
+}
+
 void DigestBuffers::expire(Buffer& buffer, Clock::time_point now) {
   const std::chrono::nanoseconds timeout(buffer.config.ack_timeout_ns());
-  std::erase_if(buffer.sent, [&](const auto& list) {
-    if (now - list.second.when < timeout) {
-      return false;
-    }
-    for (const auto& message : list.second.messages) {
-      buffer.known.erase(message);
-    }
-    return true;
-  });
+  while (!buffer.sent.empty() && now - buffer.sent.begin()->second.when >= timeout) {
+    forget(buffer, buffer.sent.begin());
+  }
 }
 
 void DigestBuffers::add(std::uint32_t digest_id, DigestMembers members, std::int64_t timestamp_ns,
@@ -77,12 +80,16 @@ std::vector<DigestBatch> DigestBuffers::take_due(Clock::time_point now) {
     }
     DigestBatch batch{id, next_list_id_++, std::move(buffer.waiting), buffer.last_timestamp_ns};
     buffer.waiting.clear();
-    buffer.waiting_bytes = 0;
     if (buffer.config.ack_timeout_ns() > 0) {
-      buffer.sent.emplace(batch.list_id, Sent{now, batch.messages});
+      buffer.sent.emplace(batch.list_id, Sent{now, batch.messages, buffer.waiting_bytes});
+      buffer.sent_bytes += buffer.waiting_bytes;
+      while (buffer.sent_bytes > kSentBytes) {
+        forget(buffer, buffer.sent.begin());
+      }
     } else {
       buffer.known.clear();
     }
+    buffer.waiting_bytes = 0;
     result.push_back(std::move(batch));
   }
   return result;
@@ -107,10 +114,7 @@ bool DigestBuffers::acknowledge(std::uint32_t digest_id, std::uint64_t list_id) 
   if (list == buffer->second.sent.end()) {
     return false;
   }
-  for (const auto& message : list->second.messages) {
-    buffer->second.known.erase(message);
-  }
-  buffer->second.sent.erase(list);
+  forget(buffer->second, list);
   return true;
 }
 
@@ -119,6 +123,7 @@ void DigestBuffers::clear() {
     buffer.waiting.clear();
     buffer.waiting_bytes = 0;
     buffer.sent.clear();
+    buffer.sent_bytes = 0;
     buffer.known.clear();
   }
 }

@@ -37,6 +37,7 @@ class DigestBuffers {
            Clock::time_point now);
 
   // Returns the lists that are full or have waited long enough; each then waits to be acknowledged.
+  // The oldest no longer do where more wait than a stream holds: their digests may come once more.
   std::vector<DigestBatch> take_due(Clock::time_point now);
 
   // Returns when to call take_due() next; nullopt: after the next add().
@@ -52,18 +53,22 @@ class DigestBuffers {
   struct Sent {
     Clock::time_point when;
     std::vector<DigestMembers> messages;
+    std::size_t bytes = 0;
   };
+  using Lists = std::map<std::uint64_t, Sent>;  // by list id, and so by age
   struct Buffer {
     p4::v1::DigestEntry::Config config;
     std::vector<DigestMembers> waiting;
     std::size_t waiting_bytes = 0;
     std::int64_t last_timestamp_ns = 0;
     Clock::time_point first;
-    std::map<std::uint64_t, Sent> sent;  // by list id
-    std::set<DigestMembers> known;       // waiting or sent
+    Lists sent;
+    std::size_t sent_bytes = 0;
+    std::set<DigestMembers> known;  // waiting or sent
   };
 
   static Clock::time_point due(const Buffer& buffer);
+  static void forget(Buffer& buffer, Lists::iterator list);
   static void expire(Buffer& buffer, Clock::time_point now);
 
   std::map<std::uint32_t, Buffer> buffers_;

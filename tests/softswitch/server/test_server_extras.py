@@ -347,6 +347,21 @@ def test_more_digests_than_a_stream_takes_come_in_several_lists(
     assert learned(first) == [(SRC, 1, flow) for flow in range(len(first.digest.data))]
 
 
+def test_digests_that_nobody_acknowledges_are_bounded(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    """The oldest of them are forgotten, not the newest: only those may come again."""
+    size, lists = 1_000, 20  # more than 1 MiB of them
+    wired.insert(enable(names, timeout_ns=3600 * 10**9, size=size, ack_ns=3600 * 10**9))
+    for number in range(lists):
+        flows = range(number * size, (number + 1) * size)
+        for flow in flows:
+            through(ports, flow)
+        assert learned(wired.receive()) == [(SRC, 1, flow) for flow in flows]
+    newest = range((lists - 1) * size, lists * size)
+    for flow in [*newest, *range(size)]:
+        through(ports, flow)
+    assert learned(wired.receive()) == [(SRC, 1, flow) for flow in range(size)]
+
+
 def test_digest_entries_follow_their_rules(wired: RawClient, ports: FramePorts, names: Names) -> None:
     assert code_of(wired.modify, enable(names)) == NOT_FOUND
     assert code_of(wired.delete, enable(names)) == NOT_FOUND
