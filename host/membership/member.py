@@ -294,10 +294,13 @@ class Membership:
             part.close(0.0)
 
     def leave(self) -> None:
-        """Finish: the controller does not miss this member from here on. May be called twice."""
+        """Finish: the controller does not miss this member from here on. May be called twice.
+
+        Waits up to 5 s for a controller that restarts; one that is away for longer takes this member for lost.
+        """
         if not self._stop.is_set():
             with contextlib.suppress(grpc.RpcError):
-                self._stub.Leave(pb.SessionName(session=self._session), timeout=_CALL_SECONDS)
+                self._stub.Leave(pb.SessionName(session=self._session), timeout=_CALL_SECONDS, wait_for_ready=True)
         self._end()
 
     def _end(self) -> None:

@@ -261,6 +261,21 @@ def test_members_live_through_a_restart_of_the_controller(place: Place) -> None:
             assert member.error is None
 
 
+def test_who_leaves_while_the_controller_restarts_is_not_lost(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(member_module, "_CALL_SECONDS", 60.0)  # a busy machine's controller may be slow to come back
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+    member = place.controller.join("train", "w0", token)
+    member.endpoint()
+    place.controller.stop()
+    leaving = threading.Thread(target=member.leave)
+    leaving.start()
+    place.controller.start()
+    leaving.join(120)
+    with place.controller.operator() as operator:
+        assert {m.host: m.state for m in operator.job("train").members}["w0"] == "left"
+
+
 def test_a_member_that_cannot_use_what_it_is_told_says_so(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with place.controller.operator() as operator, ExitStack() as exits:
         token = operator.create(request()).token

@@ -165,6 +165,7 @@ def test_what_a_model_lacks_is_refused(cell: Cell, changed: Mapping[str, int | s
         by_ours(cell, {**plain, **changed}, [], tmp_path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("cell", "parameters", "pins", "said"),
     [

@@ -19,7 +19,7 @@ from catchment.rtl.harness.library import load
 from catchment.sim.golden import formats
 from catchment.wire.generated.constants import DataType
 
-pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(8)  # what it builds takes a minute
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 HERE = Path(__file__).parent

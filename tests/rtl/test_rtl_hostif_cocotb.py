@@ -6,10 +6,12 @@ import pytest
 from cocotb_run import run_cocotb
 
 
+@pytest.mark.sampled(4)
 def test_tlb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("tlb", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch, parameters={"ENTRIES": 8})
 
 
+@pytest.mark.sampled(4)
 def test_request_queue(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("request_queue", "cocotb_hostif", seed=seed, monkeypatch=monkeypatch, parameters={"DEPTH": 4})
 

@@ -6,6 +6,7 @@ import pytest
 from cocotb_run import run_cocotb
 
 
+@pytest.mark.sampled(4)
 def test_link_crc(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = {"WIDTH": 100, "SLICES": 3}
     assert run_cocotb("link_crc", "cocotb_link", seed=seed, monkeypatch=monkeypatch, parameters=parameters) == 3

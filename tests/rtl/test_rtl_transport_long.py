@@ -140,7 +140,7 @@ def test_jobs_under_any_faults(rng: random.Random) -> None:
         assert seen[name], f"{name} has not been covered"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("hard_reset", [False, True], ids=["enable", "rst"])
 def test_streams_end_in_the_middle_and_begin_again(hard_reset: bool, rng: random.Random) -> None:
     """New generations while frames of the old ones are on their way, and are delivered again later."""

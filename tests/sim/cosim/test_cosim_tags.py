@@ -14,7 +14,7 @@ from catchment.sim.cosim import CosimError, Faults, Machine
 from catchment.sim.cosim.rounds import gradients, parameters, summed
 from catchment.wire.generated.constants import DataType
 
-pytestmark = pytest.mark.sampled(4)  # what it builds takes a minute
+pytestmark = pytest.mark.sampled(12)  # what it builds takes three minutes
 
 UNITS = {"TAG_UNITS": 2}
 
