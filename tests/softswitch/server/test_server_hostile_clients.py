@@ -173,11 +173,15 @@ def test_answers_that_nobody_takes_are_bounded_together(client: RawClient, names
         return iter(client.stub.Read(request, timeout=TIMEOUT))
 
     waiting = []
-    with pytest.raises(grpc.RpcError) as caught:
+
+    def ask_on() -> None:
         for _ in range(16):
             call = ask()
             next(call)  # the rest of it is there, too
             waiting.append(call)
+
+    with pytest.raises(grpc.RpcError) as caught:
+        ask_on()
     assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "256 MiB" in caught.value.details()
     assert len(waiting) >= 4
