@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 KINDS: Final = ("argument", "busy", "closed", "corrupt", "device", "full", "mismatch", "missing", "version")
@@ -25,6 +27,7 @@ class StoreError(Exception):
 
     def __init__(self, message: str, *, kind: str, path: str = "", hint: str = "") -> None:
         super().__init__(f"{path + ': ' if path else ''}{message}{f': {hint}' if hint else ''}")
+        self.message = message
         self.kind = kind
         self.path = path
 
@@ -44,3 +47,17 @@ def of_errno(number: int, what: str, path: str) -> StoreError:
         f"{what} failed: {os.strerror(number)}", kind="device", path=path, hint="the last committed step is intact; "
         "mend or replace the device, then start again",
     )  # fmt: skip
+
+
+@contextmanager
+def before_the_first_commit() -> Iterator[None]:
+    """Say of errors of a device that there is no committed step to go back to: the store is being made."""
+    try:
+        yield
+    except StoreError as error:
+        if error.kind not in {"full", "device"}:
+            raise
+        raise StoreError(
+            error.message, kind=error.kind, path=error.path, hint="there is no store here now: free space, or mend the "
+            "device, and make it again",
+        ) from error  # fmt: skip

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from catchment.host.optimizer.store.transfer import as_type, page_aligned
 INDEX = "model.safetensors.index.json"
 MOMENTS = {"first": "optimizer.first.", "second": "optimizer.second."}
 _FORMAT = "catchment-optimizer-1"
+_PART = re.compile(r"(?P<model>.+)-\d{5}-of-(?P<of>\d{5})\.safetensors")
 
 
 def export(
@@ -178,6 +180,11 @@ def look_at(path: Path, layers: Sequence[str] = (), table: LayerTable | None = N
                 found = opened.get_slice(name)
                 if layer_names.is_weight(name, found.get_dtype()):
                     shapes[name] = tuple(found.get_shape())
+    if facts.get("format") != _FORMAT and any(name.startswith(tuple(MOMENTS.values())) for name in shapes):
+        raise StoreError(
+            f"moments without {INDEX}, which says what they are of", kind="mismatch", path=str(path),
+            hint="export it again: that has not come to its end",
+        )  # fmt: skip
     own = {name: shape for name, shape in shapes.items() if not name.startswith(tuple(MOMENTS.values()))}
     listed = facts["layers"] if facts.get("format") == _FORMAT else ()
     chosen = table_of(path, own, layers, listed) if table is None else check_table(path, own, table)
@@ -198,11 +205,24 @@ def _files_of(path: Path) -> tuple[dict[str, Path], dict[str, Any]]:
         raise StoreError(
             "no safetensors there", kind="missing", path=str(path), hint="name a file, or a folder of them"
         )
+    if path.is_dir():
+        _check_whole(path, [file.name for file in found])
     files = {}
     for file in found:
         with _opened(file) as opened:
             files.update(dict.fromkeys(opened.keys(), file))
     return files, {}
+
+
+def _check_whole(folder: Path, names: Sequence[str]) -> None:
+    """Refuse a folder without an index that holds some of the files of a model, as an export does that was killed."""
+    parts = filter(None, map(_PART.fullmatch, names))
+    for (model, of), there in Counter((part["model"], int(part["of"])) for part in parts).items():
+        if there != of:
+            raise StoreError(
+                f"{there} of {of} files of {model} are there, and no {INDEX}", kind="mismatch", path=str(folder),
+                hint="export it again, or fetch the rest: this is a part of a model",
+            )  # fmt: skip
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from catchment.host.optimizer.store import commit as records
 from catchment.host.optimizer.store.assembly import assemble
 from catchment.host.optimizer.store.commit import Commit, Digests, LayerVersion, ModelState
 from catchment.host.optimizer.store.devices import StoreOptions, open_devices
-from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.errors import StoreError, before_the_first_commit
 from catchment.host.optimizer.store.geometry import DIGESTS, Geometry, Section
 from catchment.host.optimizer.store.manifest import Manifest
 from catchment.host.optimizer.store.planes import Planes
@@ -79,7 +79,7 @@ class Store:
 
         Args:
             places, geometry, weights, options: where, what, its weights, how.
-            overwrite: whatever the places hold is lost.
+            overwrite: whatever the places hold is lost, once there is room for the new store.
             complete: puts in what else belongs there; until it has returned there is no store to open.
 
         Raises:
@@ -101,15 +101,16 @@ class Store:
                     )  # fmt: skip
             identity = uuid.uuid4().hex
             for device in devices:
-                manifest = Manifest(identity, device.index, geometry)
-                device.erase_manifest()
-                device.file.grow(manifest.plane_offset(device.index, 2))
-            store = cls(devices, Manifest(identity, 0, geometry), options)
-            store._write_first(weights)
-            complete(store)
-            for device in devices:
-                device.write(0, Manifest(identity, device.index, geometry).encode())
-            store._sync()
+                device.file.grow(Manifest(identity, device.index, geometry).plane_offset(device.index, 2))
+            with before_the_first_commit():
+                for device in devices:
+                    device.erase_manifest()
+                store = cls(devices, Manifest(identity, 0, geometry), options)
+                store._write_first(weights)
+                complete(store)
+                for device in devices:
+                    device.write(0, Manifest(identity, device.index, geometry).encode())
+                store._sync()
             exits.pop_all()
             return store
 

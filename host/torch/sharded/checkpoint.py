@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
@@ -18,6 +19,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.layout import PAIR
+from catchment.host.torch.sharded.replacing_writer import ReplacingWriter
 from catchment.host.torch.sharded.session import ShardedModel
 
 _MODEL, _OPTIMIZER, _BUFFER, _GROUP = "model", "optimizer", "buffer", "group"
@@ -31,23 +33,31 @@ def save(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimize
     """Write the model's and the optimizer's shards, the model's buffers (of rank 0) and the settings of the
     optimizer's groups into a folder; every part once, all ranks together.
 
+    A checkpoint that is in the folder already is replaced when the new one is whole, not before.
+
     Raises:
-        ShardingError: there is no process group.
+        ShardingError: there is no process group, or a rank cannot write.
     """
     state = state_dict(mics, optimizer)
     if dist.get_rank() != 0:
         state = {key: value for key, value in state.items() if not key.startswith(f"{_BUFFER}.")}
-    save_state(state, checkpoint_id=str(folder))
+    try:
+        save_state(state, storage_writer=ReplacingWriter(folder))
+    except CheckpointException as error:
+        raise ShardingError(f"cannot write a checkpoint into {folder}: {_reasons(error)}") from error
 
 
 def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Read what `save` has written, for the same model at any partition size; all ranks together.
 
     Raises:
-        ShardingError: it is of another model; nothing is changed.
+        ShardingError: it is of another model, or cannot be read; nothing is changed, on no rank.
     """
     wanted = _state_to_fill(mics, folder, optimizer)
-    load_state(wanted, checkpoint_id=str(folder))
+    try:
+        load_state(wanted, checkpoint_id=str(folder))
+    except CheckpointException as error:
+        raise ShardingError(f"cannot read the checkpoint in {folder}: {_reasons(error)}") from error
     load_state_dict(mics, wanted, optimizer)
 
 
@@ -81,28 +91,35 @@ def load_state_dict(
     with torch.no_grad():
         for name, buffer in _buffers(mics).items():
             buffer.copy_(state.get(f"{_BUFFER}.{name}", buffer))
-        for name, parameter in mics.named_parameters():
+        parameters = dict(mics.named_parameters())
+        for name, parameter in parameters.items():
             _take(state[f"{_MODEL}.{name}"], parameter)
-            if optimizer is None:
-                continue
-            prefix = f"{_OPTIMIZER}.{name}."
-            for key in [key for key in state if key.startswith(prefix)]:
-                value = state[key]
-                if isinstance(value, DTensor):
-                    chunk = torch.zeros_like(parameter)
-                    _take(value, chunk)
-                    value = chunk
-                optimizer.state[parameter][key.removeprefix(prefix)] = value
+        if optimizer is None:
+            return
+        for key, (name, kind) in _optimizer_keys(state, parameters).items():
+            value = state[key]
+            if isinstance(value, DTensor):
+                chunk = torch.zeros_like(parameters[name])
+                _take(value, chunk)
+                value = chunk
+            optimizer.state[parameters[name]][kind] = value
 
 
 def _state_to_fill(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None) -> dict[str, Any]:
-    """Tensors for all that a checkpoint has, if it is one of this model."""
+    """New tensors for all that a checkpoint has, if it is one of this model: the model's own stay as they are."""
     try:
         found = FileSystemReader(str(folder)).read_metadata().state_dict_metadata
     except OSError as error:
         raise ShardingError(f"there is no checkpoint in {folder}: {error.strerror or error}") from error
     whole = state_dict(mics)
-    state = {key: value for key, value in whole.items() if key.startswith(f"{_MODEL}.")}
+    mesh = _mesh(mics)
+    parameters = dict(mics.named_parameters())
+    numbers = {name: number for number, name in enumerate(parameters)}
+
+    def rows(name: str) -> DTensor:
+        return _rows(mics, numbers[name], torch.zeros_like(parameters[name].detach()), mesh)
+
+    state: dict[str, Any] = {f"{_MODEL}.{name}": rows(name) for name in parameters}
     _check_layers(state, found, folder)
     for key, there in found.items():
         if key in whole and key not in state and isinstance(there, TensorStorageMetadata):
@@ -112,17 +129,31 @@ def _state_to_fill(mics: ShardedModel, folder: Path | str, optimizer: torch.opti
             state[key] = torch.zeros_like(whole[key])
     if optimizer is None:
         return state
-    mesh = _mesh(mics)
     state.update((key, _empty(there)) for key, there in found.items() if key.startswith(f"{_GROUP}."))
-    for number, (name, parameter) in enumerate(mics.named_parameters()):
-        for key, there in found.items():
-            if not key.startswith(f"{_OPTIMIZER}.{name}."):
-                continue
-            if isinstance(there, TensorStorageMetadata) and there.size != _SCALAR:
-                state[key] = _rows(mics, number, torch.zeros_like(parameter.detach()), mesh)
-            else:
-                state[key] = _empty(there)
+    for key, (name, _) in _optimizer_keys(found, parameters).items():
+        there = found[key]
+        sharded = isinstance(there, TensorStorageMetadata) and there.size != _SCALAR
+        state[key] = rows(name) if sharded else _empty(there)
     return state
+
+
+def _optimizer_keys(keys: Iterable[str], layers: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Each key of an optimizer's states -> its layer and the state's name; a layer's name may begin with another's."""
+    found = {}
+    longest_first = sorted(layers, key=len, reverse=True)
+    for key in keys:
+        top, _, rest = key.partition(".")
+        if top == _OPTIMIZER:
+            name = next((name for name in longest_first if rest.startswith(f"{name}.")), None)
+            if name is not None:
+                found[key] = (name, rest.removeprefix(f"{name}."))
+    return found
+
+
+def _reasons(error: CheckpointException) -> str:
+    """What each rank has said, in one line."""
+    said = (f"rank {rank}: {failure[0]}" for rank, failure in sorted(error.failures.items()))
+    return "; ".join(" ".join(one.split()) for one in said)
 
 
 def _check_layers(state: Mapping[str, Any], found: Mapping[str, Any], folder: Path | str) -> None:

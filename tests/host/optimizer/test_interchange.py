@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,39 @@ def test_an_import_that_fails_leaves_no_store(trained: list[Path], tmp_path: Pat
     index.write_text(json.dumps(whole))
     with import_model(look_at(index.parent), [tmp_path / "new"]) as store:
         assert (store.state.trained, digest(store)) == (5, wanted)
+
+
+@pytest.mark.parametrize("moments", [False, True])
+def test_an_export_that_was_killed_is_no_smaller_model(trained: list[Path], tmp_path: Path, moments: bool) -> None:
+    """At any of its files, and before the index is written."""
+    killed = tmp_path / "killed"
+
+    class Killed(BaseException):
+        pass
+
+    with Store.open(trained) as store:
+        whole = export(store, tmp_path / "whole", moments=moments).parent
+        layers = len(store.geometry.table)
+
+        def until(last: int) -> Callable[[int], None]:
+            def on_layer(index: int) -> None:
+                if index > last:
+                    raise Killed
+
+            return on_layer
+
+        for last in range(layers - 1):
+            with pytest.raises(Killed):
+                export(store, killed, moments=moments, on_layer=until(last))
+            with pytest.raises(StoreError, match=rf"{last + 1} of {layers} files of model are there, and no") as caught:
+                look_at(killed)
+            assert caught.value.kind == "mismatch"
+    (whole / INDEX).unlink()
+    if moments:
+        with pytest.raises(StoreError, match=f"moments without {INDEX}"):
+            look_at(whole)
+    else:
+        assert len(look_at(whole).table), "all of its weights are there"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from catchment.host.optimizer.store import (
     page_aligned,
 )
 from catchment.host.optimizer.store.check import check
+from catchment.host.optimizer.store.errors import of_errno
 from catchment.host.optimizer.store.geometry import PAGE
 from catchment.host.optimizer.streaming import StreamingOptions
 
@@ -320,6 +322,30 @@ def test_a_full_disk_when_a_store_is_made(small_disk: Path) -> None:
     large = LayerTable((LayerSpec.of(0, "only", [("only.weight", (40 * UNIT,))]),))
     _kind("full", "no space", lambda: Store.create([small_disk], Geometry(large, 1), lambda _: torch.zeros(40 * UNIT)))
     _kind("missing", "not an optimizer store", lambda: Store.open([small_disk]))
+
+
+def test_a_store_is_not_lost_to_one_that_has_no_room(small_disk: Path, tmp_path: Path) -> None:
+    """Neither where its first device is large enough and the second is not."""
+    places = [tmp_path / "other", small_disk]
+    small = LayerTable((LayerSpec.of(0, "only", [("only.weight", (UNIT,))]),))
+    Store.create(places, Geometry(small, 2), lambda _: torch.ones(UNIT)).close()
+    large = Geometry(LayerTable((LayerSpec.of(0, "only", [("only.weight", (80 * UNIT,))]),)), 2)
+    _kind("full", "no space for", lambda: Store.create(places, large, lambda _: torch.zeros(80 * UNIT), overwrite=True))
+    with Store.open(places) as store:
+        assert store.geometry.table[0].numel == UNIT
+        assert check(store) == []
+
+
+def test_what_fails_once_the_old_store_is_gone_promises_nothing(tmp_path: Path) -> None:
+    create([tmp_path]).close()
+
+    def complete(_: Store) -> None:
+        raise of_errno(errno.ENOSPC, "write", "here")
+
+    again = partial(Store.create, [tmp_path], Geometry(TABLE, 1), initial, overwrite=True, complete=complete)
+    said = str(_kind("full", "here: write failed, no space is left: there is no store here now", again))
+    assert "intact" not in said
+    _kind("missing", "not an optimizer store", lambda: Store.open([tmp_path]))
 
 
 def test_a_full_disk_later_loses_nothing(small_disk: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import os
 import tempfile
 import warnings
@@ -10,9 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemWriter
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
@@ -125,6 +128,80 @@ def case_a_checkpoint_has_buffers_and_the_settings_of_the_optimizer(rank: int, s
         mics.model.eval()
         with torch.no_grad():
             assert torch.equal(mics.model(x), before[0])
+
+
+def case_a_checkpoint_is_replaced_when_the_next_is_whole(rank: int, size: int) -> None:
+    """A rank that cannot write, or a first rank that fails at the very end, leaves the one that was there."""
+    folder: list[Any] = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+    place = Path(folder[0])
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with MiCS(model(), options(4), node_size=2) as mics:
+
+        def fill(value: float) -> None:
+            with torch.no_grad():
+                for parameter in mics.parameters():
+                    parameter.fill_(value)
+
+        def is_filled(value: float) -> bool:
+            return all(bool((layer == value).all()) for layer in weights(mics))
+
+        fill(1.0)
+        save(mics, place)
+        for where, step in ((2, "write_data"), (0, "finish"), (0, "rename")):
+            fill(2.0)
+            with pytest.MonkeyPatch.context() as broken:
+                if rank == where:
+                    broken.setattr(FileSystem if step == "rename" else FileSystemWriter, step, fail)
+                said = refused(lambda: save(mics, place))
+            assert f"cannot write a checkpoint into {place}: " in said and f"rank {where}" in said, said
+            assert "No space left on device" in said, said
+            load(mics, place)
+            assert is_filled(1.0), step
+        fill(3.0)
+        save(mics, place)
+        dist.barrier()
+        files = sorted(place.iterdir())
+        assert len(files) == size + 1, "what failed, and what came before, is gone"
+        fill(4.0)
+        load(mics, place)
+        assert is_filled(3.0)
+
+        if rank == 0:
+            os.truncate(files[-1], 7)
+        dist.barrier()
+        fill(5.0)
+        assert f"cannot read the checkpoint in {place}: rank" in refused(lambda: load(mics, place))
+        assert is_filled(5.0), "nothing is changed"
+
+
+def case_a_checkpoint_of_a_layer_whose_name_begins_with_another_s(rank: int, size: int) -> None:
+    folder: list[Any] = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+
+    def made() -> nn.Module:
+        torch.manual_seed(11)
+        outer = nn.Linear(9, 9)
+        outer.fc = nn.Linear(9, 4)
+        outer.register_forward_hook(lambda module, _, out: module.fc(out))
+        return nn.Sequential(outer, nn.Linear(4, 2))
+
+    layers = ["0.fc", "0", "1"]
+    with MiCS(made(), options(4), layers=layers, node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        train(mics, optimizer, range(STEPS))
+        save(mics, folder[0], optimizer)
+        before = {name: dict(optimizer.state[one]) for name, one in mics.named_parameters()}
+    with MiCS(made(), options(4), layers=layers, node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        load(mics, folder[0], optimizer)
+        for name, parameter in mics.named_parameters():
+            assert set(before[name]) == set(optimizer.state[parameter])
+            for kind, value in before[name].items():
+                assert torch.equal(optimizer.state[parameter][kind], value), (name, kind)
 
 
 def case_every_group_is_a_job_of_its_own(rank: int, size: int) -> None:
