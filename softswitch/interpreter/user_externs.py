@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,15 +52,32 @@ class UserExterns:
 
 
 def _load(file: Path) -> ModuleType:
+    """The file as a module.
+
+    Raises:
+        InterpreterError: it cannot be read, is no Python, or raises something or ends the program as it is imported.
+    """
     spec = importlib.util.spec_from_file_location(f"externs_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise InterpreterError(f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except OSError as error:
-        raise InterpreterError(f"{file}: {error.strerror}") from error
+    except (Exception, SystemExit) as error:
+        raise InterpreterError(f"{_where(file, error)}: {_what(error)}") from error
     return module
+
+
+def _where(file: Path, error: BaseException) -> str:
+    """The file, and the last of its lines that ran before the error."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return f"{file}:{lines[-1]}" if lines else str(file)
+
+
+def _what(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror is not None:
+        return error.strerror
+    return f"{type(error).__name__}: {error}"
 
 
 def outputs(call: ir.ExternCall, returned: Any) -> list[Value]:

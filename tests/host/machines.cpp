@@ -278,7 +278,8 @@ PYBIND11_MODULE(_machines, module) {
       .def("read", &read_ring)
       .def_property_readonly("joined", &ring::RingLinks::joined)
       .def_property_readonly("errors", &ring::RingLinks::errors)
-      .def_property_readonly("port", &ring::RingLinks::port);
+      .def_property_readonly("port", &ring::RingLinks::port)
+      .def_property_readonly("descriptor", &ring::RingLinks::descriptor);
   py::class_<UdpPort>(module, "UdpPort")
       .def(py::init([](std::uint16_t peer, std::size_t frame_bytes) {
         return std::make_unique<UdpPort>(UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", peer},

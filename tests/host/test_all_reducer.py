@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -336,6 +338,33 @@ def test_an_interrupt_lets_go_of_who_waits_and_closing_gives_the_port_back() -> 
             again.bind(member.local)
         with pytest.raises(EndpointError, match="interrupted"):
             member.all_reduce(np.ones(8, np.int32))
+
+
+def test_who_only_looks_runs_the_protocol(seed: int) -> None:
+    """Nobody else would: neither for a sum nor for the time after which there is none."""
+    with job(2) as (_, members):
+        reduction = members[0].prepare(array := integers(seed, 0, 0, 100))
+        reduction.start()
+        other = threading.Thread(target=members[1].all_reduce, args=(integers(seed, 1, 0, 100),))
+        other.start()
+        wait_without_time(reduction)
+        other.join(120)
+        assert np.array_equal(array, integer_sum(seed, 2, 0, 100))
+    with job(2, timeout=0.5) as (_, members):
+        alone = members[0].prepare(np.ones(8, np.int32))
+        alone.start()
+        with pytest.raises(EndpointError, match="no progress"):
+            wait_without_time(alone)
+
+
+def wait_without_time(reduction: Any) -> None:
+    """Look whether it is done until it is, for two minutes."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with contextlib.suppress(TimeoutError):
+            reduction.wait(0.0)
+            return
+    raise AssertionError("it is never done")
 
 
 def test_memory_outlives_its_owner(seed: int) -> None:

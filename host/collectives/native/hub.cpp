@@ -106,7 +106,9 @@ void Hub::wait(const std::atomic<bool>& done, Nanos begun, Nanos until, bool spi
   Nanos quiet_since = now;
   Waiting next = Waiting::kSleep;
   bool moved = false;
-  while (!done.load(std::memory_order_acquire) && now < until) {
+  // One turn also for who only looks: while callers come, the own thread leaves it to them.
+  for (bool turned = false; !done.load(std::memory_order_acquire) && (now < until || !turned);
+       turned = true) {
     bool any = false;
     bool alone = false;
     {

@@ -32,7 +32,8 @@ void Engine::supervise(Nanos now) {
   stats_.socket_errors.set(port_->errors());
   if (failure_ || pending_.empty()) return;
   if (now - supervised_at_ > kPause) {
-    progressed_at_ += now - supervised_at_;
+    // What has come since the pause is not in the future.
+    progressed_at_ = std::min(now, progressed_at_ + (now - supervised_at_));
     absent_since_ = kNever;
     roll_call_.on_heard();  // or not: this process could not have heard it
   }

@@ -90,7 +90,9 @@ bool AllReducer::wait(const Reduction& reduction, Nanos limit) {
   progressed_at_ += now - left_at_;  // a pause of the caller is not the network's
   quiet_since_ = now;
   Nanos last = now;
-  while (!reduction.done && last < until) last = turn(until);
+  do {
+    last = turn(until);  // also for who only looks: nobody else runs the protocol
+  } while (!reduction.done && last < until);
   // Not the last turn's beginning: that turn may have been long on a busy machine.
   left_at_ = monotonic_now();
   if (reduction.done) stands_since_ = 0;

@@ -20,10 +20,11 @@ from catchment.softswitch.compiler.backend.layout import Types
 from catchment.softswitch.compiler.backend.long_headers import late_runs, write_passes
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
+from catchment.softswitch.compiler.backend.state_size import check_state
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
 from catchment.softswitch.compiler.diagnostics import refuse_deep
 from catchment.softswitch.compiler.source import Location
-from catchment.softswitch.compiler.types import StructType, Type
+from catchment.softswitch.compiler.types import FieldsType, StructType, Type
 
 BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
 
@@ -87,8 +88,21 @@ def _types_in(root: object) -> Iterator[tuple[Type, Location]]:
             yield node.variable.type, node.loc
 
 
-def _field_lists(t: StructType, path: str, types: Types) -> Iterator[tuple[int, str]]:
-    """(list, member path) of every field with @field_list."""
+def _has_lists(t: StructType, known: dict[StructType, bool]) -> bool:
+    """Whether a field has @field_list, here or further in: each type is looked at once, however often it is there."""
+    if t not in known:
+        known[t] = any(
+            any(annotation.name == "field_list" for annotation in field.annotations)
+            or (isinstance(field.type, StructType) and _has_lists(field.type, known))
+            for field in t.fields
+        )
+    return known[t]
+
+
+def _field_lists(t: StructType, path: str, types: Types, known: dict[StructType, bool]) -> Iterator[tuple[int, str]]:
+    """(list, member path) of every field with @field_list; `known`: which types have some."""
+    if not _has_lists(t, known):
+        return
     for field in t.fields:
         member = f"{path}.{types.member(t, field.name)}"
         listed = False
@@ -97,7 +111,7 @@ def _field_lists(t: StructType, path: str, types: Types) -> Iterator[tuple[int, 
                 listed = True
                 yield from ((int(v), member) for v in annotation.values)
         if not listed and isinstance(field.type, StructType):
-            yield from _field_lists(field.type, member, types)
+            yield from _field_lists(field.type, member, types, known)
 
 
 class _Generator:
@@ -124,6 +138,9 @@ class _Generator:
                 raise unsupported(
                     self.root(next(iter(self.program.pipeline))).decl.loc, f"a {self.program.package} without {block}"
                 )
+        for param in self.root("ig").unit.params[:2]:
+            if isinstance(param.type, FieldsType):
+                check_state(param.type)
         code = Writer()
         for function in self.program.functions:
             with refuse_deep(function.loc):
@@ -232,7 +249,7 @@ class _Generator:
         metadata = self.root("ig").unit.params[1].type
         lists: dict[int, list[str]] = {}
         if isinstance(metadata, StructType):
-            for number, path in _field_lists(metadata, "", self.types):
+            for number, path in _field_lists(metadata, "", self.types, {}):
                 lists.setdefault(number, []).append(path)
         unused = "" if lists else "[[maybe_unused]] "
         parameters = f"{unused}std::uint32_t list, {unused}const Metadata& from, {unused}Metadata& to"

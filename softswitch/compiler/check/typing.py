@@ -42,6 +42,9 @@ from catchment.softswitch.compiler.types import (
 MAX_WIDTH = 1 << 16
 """No field is wider: a guard against typing errors, far above any packet's field."""
 
+MOST_ELEMENTS = 1 << 16
+"""No array or stack has more elements, as no field is wider: memory for them is there for every packet."""
+
 MAX_SIZE = (1 << 31) - 1
 """The largest size of a table, value set or object with an index: P4Info's are signed 32-bit numbers, some of 64."""
 
@@ -136,6 +139,8 @@ class TypeChecker(Context, ABC):
             raise Refusal(written.loc, f"an array of {element}: its elements cannot be of this type")
         if size < 0:
             raise Refusal(written.size.loc, f"{size}: a header stack cannot have a negative size")
+        if size > MOST_ELEMENTS:
+            raise Refusal(written.size.loc, f"{size} elements; an array has {MOST_ELEMENTS} at most")
         return StackType(element, size)
 
     # generic structs

@@ -64,7 +64,8 @@ bool Peer::attach() {
 void Peer::let_go(catchment_shm_status status, const std::string& why) {
   connector_.lost(status, why);
   error_ = connector_.why();
-  if (lent_) {
+  // Of what was attached since, nothing is lent: to look there gives back what was lent before.
+  if (lent_ && !retired_) {
     retired_ = std::move(*channel_).retire();
   }
   inside_.reset();

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from backend_programs import switch
 
+from catchment.softswitch.compiler.diagnostics import CompileError
+
 BASE = {
     "declarations": "header h_t { bit<8> a; bit<8> b; bit<16> c; } struct note_t { bit<8> a; bit<48> wide; }",
     "headers": "h_t h;",
@@ -142,3 +144,14 @@ def test_digests_logs_and_statistics(tmp_path: Path) -> None:
     assert (statistics["rx_packets"], statistics["rx_bytes"]) == (3, 11)
     assert statistics["drops"]["dropped by the program"] == 2
     assert target.statistics(6)["tx_packets"] == 1
+
+
+@pytest.mark.parametrize("levels", [21, 60])
+def test_more_metadata_than_a_packet_can_have_is_refused(tmp_path: Path, levels: int) -> None:
+    """At once, however often a type is in another."""
+    doubling = "struct s0 { bit<8> x; }" + "".join(
+        f"struct s{level} {{ s{level - 1} l; s{level - 1} r; }}" for level in range(1, levels)
+    )
+    program = {**BASE, "declarations": f"{BASE['declarations']} {doubling}", "meta": f"s{levels - 1} big; bit<8> more;"}
+    with pytest.raises(CompileError, match=rf" of {2 ** (levels - 1) + 1} bytes, of which 1048576 are the most"):
+        switch(tmp_path, "doubling", ingress="sm.egress_spec = 1;", **program)

@@ -31,6 +31,8 @@ TYPES = [
     ("union of itself", "header_union u { <!>u x; }", "names itself"),
     ("stack size of a parameter", "void f(in bit<8> n) { h_t[<!>n] st; }", "compile-time constant"),
     ("stack size of a constructor parameter", CONTROL % "h_t[<!>n] st;", "compile-time constant"),
+    ("huge stack", "struct s { h_t[<!>65537] x; }", "65537 elements; an array has 65536 at most"),
+    ("endless stack", "struct s { h_t[<!>1 << 100] x; }", "an array has 65536 at most"),
     ("stack size that is no number", "struct s { h_t[<!>true] x; }", "must be an integer"),
     ("translation to bool", '<!>@p4runtime_translation("u", bool) type bit<8> A;', "must hold a URI"),
     ("translation to int", '<!>@p4runtime_translation("u", int<32>) type bit<8> A;', "must hold a URI"),

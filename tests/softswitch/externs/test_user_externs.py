@@ -124,3 +124,26 @@ def test_headers_are_not_handed_over(tmp_path: Path) -> None:
     program.write_text(text.replace("sm.egress_spec = 1;", "sm.egress_spec = 1; take(hdr.probe);"))
     with pytest.raises(CompileError, match="extern take with a value of type probe_h"):
         build(program, externs=CPP)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("\ndef fold(:\n", "wrong.py: SyntaxError: invalid syntax (wrong.py, line 2)"),
+        ("raise SystemExit(3)", "wrong.py:1: SystemExit: 3"),
+        ("def end():\n    exit()\n\nend()\n", "wrong.py:2: SystemExit: None"),
+        ("import nothing_of_the_kind", "wrong.py:1: ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        ("open('/nonexistent')", "wrong.py:1: No such file or directory"),
+        ("\0", "wrong.py: "),
+    ],
+)
+@pytest.mark.parametrize("verb", ["run", "stf"])
+def test_a_file_that_cannot_be_imported_is_one_message(tmp_path: Path, content: str, said: str, verb: str) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(content)
+    (tmp_path / "test.stf").write_text("packet 0 00\n")
+    words = [probe(50).hex()] if verb == "run" else [str(tmp_path / "test.stf"), "--interpret"]
+    result = CliRunner().invoke(app, ["p4", verb, str(PROGRAM), *words, "--externs", str(wrong)])
+    assert result.exit_code == 1
+    complaint = str(result.exception) if isinstance(result.exception, ControlPlaneError) else result.output
+    assert f"{tmp_path}/{said}" in complaint

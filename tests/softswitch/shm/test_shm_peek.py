@@ -108,3 +108,25 @@ def test_the_memory_outlives_its_switch(launch: Launch, folder: Path) -> None:
     assert looker.read(1) == [frame(7)]
     assert looker.peek() < 0
     looker.detach()
+
+
+def test_the_memory_outlives_the_next_switch_too(launch: Launch, folder: Path) -> None:
+    """Whose memory nobody has looked at."""
+    switch = launch()
+    looker = Looker(folder / "2")
+    check = c.library().catchment_shm_check
+    with Port.attach(folder / "1", timeout=60.0) as sender:
+        sender.send(frame(7), timeout=60.0)
+        assert looker.wait() > 0
+        assert looker.peek() == 1
+    for again in (True, False):
+        switch.kill()
+        switch.stop()
+        while check(looker.handle) == 0:
+            pass
+        if again:
+            switch = launch()
+            while check(looker.handle) != 0:
+                time.sleep(0.001)
+    assert looker.read(1) == [frame(7)]
+    looker.detach()

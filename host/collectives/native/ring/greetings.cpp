@@ -25,19 +25,19 @@ std::array<std::uint8_t, Greeting::kBytes> Greeting::bytes() const {
   return result;
 }
 
-void Greetings::add(FileDescriptor connection) {
+void Greetings::add(PrivateSocket connection) {
   if (coming_.size() == kMost) coming_.pop_front();
   coming_.push_back({std::move(connection)});
 }
 
-FileDescriptor Greetings::take() {
+PrivateSocket Greetings::take() {
   for (auto coming = coming_.begin(); coming != coming_.end();) {
     const Said said = listen(*coming);
     if (said == Said::kPart) {
       ++coming;
       continue;
     }
-    FileDescriptor connection = std::move(coming->connection);
+    PrivateSocket connection = std::move(coming->connection);
     coming = coming_.erase(coming);
     if (said == Said::kAll) return connection;
     if (said == Said::kWrong) ++refused_;

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <array>
-#include <catchment/common/file_descriptor.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+
+#include "private_socket.hpp"
 
 namespace catchment::host::ring {
 
@@ -38,16 +39,16 @@ class Greetings {
 
   explicit Greetings(const Greeting& expected) : expected_(expected.bytes()) {}
 
-  void add(FileDescriptor connection);
+  void add(PrivateSocket connection);
   // The connection that has greeted as expected since the last call, or an invalid one.  Ends those
   // that said something else, or have closed.
-  FileDescriptor take();
+  PrivateSocket take();
   // Connections that were ended since what they said is of another ring, another run, or nobody's.
   std::uint64_t refused() const { return refused_; }
 
  private:
   struct Coming {
-    FileDescriptor connection;
+    PrivateSocket connection;
     std::size_t heard = 0;  // bytes of the greeting
   };
   enum class Said : std::uint8_t { kAll, kPart, kWrong, kClosed };

@@ -43,9 +43,11 @@ RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport 
     : transport_(transport),
       own_(own),
       next_address_(resolved(next)),
-      events_(epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+      events_(epoll_create1(EPOLL_CLOEXEC)),
       listener_(socket()),
       coming_(before(own)) {
+  if (!events_.valid()) raise("epoll_create1");
+  if (!listener_.valid()) raise("socket");
   set_option(listener_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   const sockaddr_in address = resolved(local);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
@@ -56,25 +58,24 @@ RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport 
 
 RingLinks::~RingLinks() {
   if (process_.in_child()) return;
-  for (const FileDescriptor* link : {&previous_, &next_}) {
+  for (const PrivateSocket* link : {&previous_, &next_}) {
     if (link->valid()) shutdown(link->get(), SHUT_RDWR);
   }
 }
 
-FileDescriptor RingLinks::socket() const {
+PrivateSocket RingLinks::socket() const {
   const int protocol = transport_ == Transport::kMptcp ? IPPROTO_MPTCP : IPPROTO_TCP;
-  return FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol),
-                        "socket");
+  return PrivateSocket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
 }
 
-void RingLinks::watch(const FileDescriptor& socket, std::uint32_t events, bool known) {
+void RingLinks::watch(const PrivateSocket& socket, std::uint32_t events, bool known) {
   epoll_event event{};
   event.events = events;
   epoll_ctl(events_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket.get(), &event);
 }
 
 void RingLinks::keep(Nanos now) {
-  accept_previous();
+  accept_previous(now);
   if (sends_ && next_is_silent(now)) drop_next(ETIMEDOUT);
   if (!sends_) connect_next(now);
   if (joined()) joined_at_ = now;
@@ -94,15 +95,18 @@ bool RingLinks::next_is_silent(Nanos now) {
   return info.tcpi_retransmits >= kUnanswered || info.tcpi_probes >= kUnanswered;
 }
 
-void RingLinks::accept_previous() {
-  for (std::size_t taken = 0; taken < Greetings::kMost; ++taken) {
-    FileDescriptor come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!come.valid()) break;
+void RingLinks::accept_previous(Nanos now) {
+  for (std::size_t taken = 0; now >= accept_at_ && taken < Greetings::kMost; ++taken) {
+    PrivateSocket come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!come.valid()) {
+      rest_listener(now, errno);
+      break;
+    }
     watch(come, EPOLLIN, false);
     coming_.add(std::move(come));
   }
   const std::uint64_t refused = coming_.refused();
-  FileDescriptor greeted = coming_.take();
+  PrivateSocket greeted = coming_.take();
   if (coming_.refused() != refused && !previous_.valid()) last_error_ = EPROTO;
   if (!greeted.valid()) return;
   drop_previous(0);
@@ -111,11 +115,23 @@ void RingLinks::accept_previous() {
   restarted_ = true;
 }
 
+// A connection that cannot be accepted stays, and would wake whoever sleeps again and again.
+void RingLinks::rest_listener(Nanos now, int error) {
+  const bool rests = !is_passing(error) && error != ECONNABORTED;
+  if (rests) last_error_ = error;
+  if (rests != (accept_at_ != 0)) watch(listener_, rests ? 0U : EPOLLIN, true);
+  accept_at_ = rests ? now + kConnectEvery : 0;
+}
+
 void RingLinks::connect_next(Nanos now) {
   if (!next_.valid()) {
     if (now < connect_at_) return;
     connect_at_ = now + kConnectEvery;
     next_ = socket();
+    if (!next_.valid()) {  // no descriptor is left, for now
+      last_error_ = errno;
+      return;
+    }
     set_option(next_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
     watch(next_, EPOLLOUT, false);
   }
@@ -135,7 +151,7 @@ void RingLinks::connect_next(Nanos now) {
 void RingLinks::drop_next(int error) {
   if (sends_) ++errors_;
   last_error_ = error;
-  next_ = FileDescriptor();
+  next_ = PrivateSocket();
   sends_ = false;
   out_.clear();
   sent_ = 0;
@@ -144,7 +160,7 @@ void RingLinks::drop_next(int error) {
 void RingLinks::drop_previous(int error) {
   if (previous_.valid()) ++errors_;
   if (error != 0) last_error_ = error;
-  previous_ = FileDescriptor();
+  previous_ = PrivateSocket();
 }
 
 void RingLinks::queue(std::span<const std::uint8_t> bytes) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "catchment/common/clock.hpp"
-#include "catchment/common/file_descriptor.hpp"
 #include "greetings.hpp"
+#include "private_socket.hpp"
 #include "udp_address.hpp"
 
 namespace catchment::host::ring {
@@ -53,9 +53,10 @@ class RingLinks {
   std::uint16_t port() const;
 
  private:
-  FileDescriptor socket() const;
-  void watch(const FileDescriptor& socket, std::uint32_t events, bool known);
-  void accept_previous();
+  PrivateSocket socket() const;
+  void watch(const PrivateSocket& socket, std::uint32_t events, bool known);
+  void accept_previous(Nanos now);
+  void rest_listener(Nanos now, int error);
   void connect_next(Nanos now);
   // Whether the next rank's machine answers nothing.  One that takes nothing more, since the rank
   // is late to read, still says so.
@@ -66,16 +67,17 @@ class RingLinks {
   Transport transport_;
   Greeting own_;
   sockaddr_in next_address_{};
-  FileDescriptor events_;
-  FileDescriptor listener_;
+  PrivateSocket events_;
+  PrivateSocket listener_;
   Greetings coming_;  // may become the connection from the rank before
-  FileDescriptor previous_;
-  FileDescriptor next_;
+  PrivateSocket previous_;
+  PrivateSocket next_;
   shm::ForkGuard process_;
   bool sends_ = false;        // the connection to the next rank stands
   bool awaits_ = false;       // room to send is watched for
   Nanos joined_at_ = kNever;  // when they were last there
   Nanos connect_at_ = 0;
+  Nanos accept_at_ = 0;  // when the listener is looked at again; 0: always
   Nanos look_at_ = 0;
   std::vector<std::uint8_t> out_;
   std::size_t sent_ = 0;
