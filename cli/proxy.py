@@ -52,16 +52,16 @@ def profile(
 ) -> None:
     """Measure the links between workers and optimizer nodes: run it on every host of a job at once, before training."""
     from catchment.host.membership.endpoints import Endpoints  # noqa: PLC0415
+    from catchment.host.proxy.job_file import members_of, openers  # noqa: PLC0415
     from catchment.host.proxy.profile import answer, measure  # noqa: PLC0415
     from catchment.host.proxy.profile_file import write_profile  # noqa: PLC0415
 
     with _told():
-        described = _described(job, host)
-    parts = described.get("parts") or {str(described.get("root", "root")): described}
-    with _told(), Endpoints({label: _opener(part, timeout) for label, part in parts.items()}) as endpoints:
+        members = members_of(job, host, ("worker", "root"))
+    with _told(), Endpoints(openers(members, timeout)) as endpoints:
         found: dict[str, LinkCurve] = {}
         for label, endpoint in endpoints.items():
-            if parts[label]["role"] == "root":
+            if members[label].role == "root":
                 answer(endpoint)
             else:
                 found[label] = measure(endpoint)
@@ -72,19 +72,6 @@ def profile(
         print_json({label: link.points for label, link in found.items()})
     elif found:
         print_table(f"links of {host}", ("optimizer node", "latency, us", "MB/s"), rows)
-
-
-def _described(job: Path, host: str) -> dict[str, Any]:
-    from catchment.host.proxy.json_file import read_json  # noqa: PLC0415  torch takes seconds to import
-
-    todo = "write it with `catchment job show NAME --json`"
-    members = read_json(job, todo).get("members")
-    if not isinstance(members, dict):
-        raise ProxyCommandError(f"{job} describes no job: it has no `members`: {todo}")
-    described = members.get(host)
-    if not isinstance(described, dict):
-        raise ProxyCommandError(f"{job} does not describe host {host}; it has {', '.join(members) or 'none'}: {todo}")
-    return described
 
 
 @app.command()
@@ -102,33 +89,16 @@ def run(
 
     from catchment.host.errors import EndpointError  # noqa: PLC0415
     from catchment.host.proxy import Proxy, ProxyError, ProxyGroup  # noqa: PLC0415
+    from catchment.host.proxy.job_file import member_of  # noqa: PLC0415
 
     try:
         with ExitStack() as exits:
             told = ProxyGroup.read(group)
-            ports = [exits.enter_context(_opener(_described(each, host), told.timeout)()) for each in job or ()]
+            members = [member_of(each, host, ("peer",)) for each in job or ()]
+            ports = [exits.enter_context(member.open(told.timeout)) for member in members]
             exits.enter_context(Proxy(told, number, ports)).run()
     except (ProxyError, EndpointError) as error:
         raise ProxyCommandError(str(error)) from error
-
-
-def _opener(part: dict[str, Any], timeout: float) -> Any:
-    from catchment.host import Endpoint, Stream  # noqa: PLC0415
-
-    if part["role"] == "peer":
-        where: dict[str, Any] = {
-            "local": tuple(part["local"]),
-            "switch": tuple(part["switch"]),
-            "port": part.get("port"),
-        }
-        return lambda: Endpoint.peer(stream=Stream(**part["sums"]), wid=part["wid"], timeout=timeout, **where)
-    common: dict[str, Any] = {
-        "gradients": Stream(**part["gradients"]), "parameters": Stream(**part["parameters"]), "timeout": timeout,
-        "local": tuple(part["local"]), "switch": tuple(part["switch"]),
-    }  # fmt: skip
-    if part["role"] == "root":
-        return lambda: Endpoint.root(**common)
-    return lambda: Endpoint.worker(wid=part["wid"], **common)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
+import selectors
 import socket
 import threading
 from collections.abc import Callable
@@ -62,9 +62,15 @@ class RailStatus:
             self.path.unlink(missing_ok=True)
 
     def _run(self) -> None:
-        watched = [self._ends] if self._socket is None else [self._ends, self._socket]
+        with selectors.PollSelector() as watched:  # select takes no descriptor above 1023
+            for one in (self._ends, self._socket):
+                if one is not None:
+                    watched.register(one, selectors.EVENT_READ)
+            self._look_on(watched)
+
+    def _look_on(self, watched: selectors.BaseSelector) -> None:
         while True:
-            ready, _, _ = select.select(watched, [], [], _LOOK)
+            ready = [key.fileobj for key, _ in watched.select(_LOOK)]
             if self._ends in ready or (report := self._report()) is None:
                 return
             said = report()

@@ -56,6 +56,7 @@ class Assembly:
         self._found = Assembled()
         self._changed = threading.Condition()
         self._failure: ProxyError | None = None
+        self._closed = False
         self._told: list[Channel] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -85,6 +86,7 @@ class Assembly:
 
     def close(self) -> None:
         """Take no more connections."""
+        self._closed = True
         try:
             self._server.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -134,9 +136,21 @@ class Assembly:
         while True:
             try:
                 channel = accept(self._server, self._group.timeout)
-            except OSError:
+            except ProxyError as error:
+                _log.warning("proxy %d refused a connection: %s", self._number, error)
+                continue
+            except OSError as error:
+                if not self._closed:
+                    self._stop_listening(error)
                 return
             threading.Thread(target=self._greet, args=(channel,), daemon=True).start()
+
+    def _stop_listening(self, error: OSError) -> None:
+        with self._changed:
+            self._failure = self._failure or ProxyError(
+                f"{self._group.name(self._number)} takes no more connections: {error.strerror}"
+            )
+            self._changed.notify_all()
 
     def _greet(self, channel: Channel) -> None:
         try:

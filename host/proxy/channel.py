@@ -22,6 +22,10 @@ from catchment.wire.host_port import host_and_port
 
 _HEADER = struct.Struct("!BBxxIIII")
 _MOST_FACTS = 16 << 20
+_MOST_KEEPALIVE = 32767
+"""Seconds: what Linux takes for TCP_KEEPIDLE and TCP_KEEPINTVL."""
+_MOST_USER_TIMEOUT = (1 << 31) - 1
+"""Milliseconds: what Linux takes for TCP_USER_TIMEOUT."""
 
 
 class Kind(enum.IntEnum):
@@ -147,7 +151,7 @@ class Channel:
             facts = json.loads(self._connection.recv_bytes(_MOST_FACTS))
         except (EOFError, OSError) as error:
             raise ProxyError(f"{self.peer} is gone") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ProxyError(f"{self.peer} sends what is no JSON: run the same release everywhere") from error
         if not isinstance(facts, dict):
             raise ProxyError(f"{self.peer} sends no facts: run the same release everywhere")
@@ -241,10 +245,17 @@ def accept(server: socket.socket, timeout: float) -> Channel:
     """The next connection; `admit` has to ask it for the secret.
 
     Raises:
-        OSError: the server is closed.
+        ProxyError: this connection cannot be had; the next one may be.
+        OSError: the server takes no more connections.
     """
-    raw, _ = server.accept()
-    return Channel(_prepared(raw, timeout), "a process that said no name")
+    try:
+        raw, _ = server.accept()
+    except ConnectionAbortedError as error:
+        raise ProxyError("a process that said no name is gone") from error
+    try:
+        return Channel(_prepared(raw, timeout), "a process that said no name")
+    except OSError as error:
+        raise ProxyError(f"a connection cannot be prepared: {error.strerror}") from error
 
 
 def admit(channel: Channel, secret: bytes, timeout: float) -> dict[str, Any]:
@@ -293,7 +304,10 @@ def connect(  # noqa: PLR0917
                 raise ProxyError(f"{peer} cannot be reached at {address} within {timeout:g} s: {error}") from error
             check()
             time.sleep(0.02)  # it has yet to begin
-    connection = _prepared(raw, timeout)
+    try:
+        connection = _prepared(raw, timeout)
+    except OSError as error:
+        raise ProxyError(f"a connection to {peer} at {address} cannot be prepared: {error.strerror}") from error
     channel = Channel(connection, peer)
     try:
         with channel.ended_after(timeout):
@@ -315,13 +329,23 @@ def _host(address: str) -> tuple[str, int]:
 
 
 def _prepared(raw: socket.socket, timeout: float) -> Connection[Any, Any]:
-    """A socket without delays, whose other end is noticed to be gone after `timeout` seconds."""
-    raw.settimeout(None)
-    if raw.family != socket.AF_UNIX:
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, int(timeout / 2)))
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, int(timeout / 8)))
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4)
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
+    """A socket without delays, whose other end is noticed to be gone after `timeout` seconds.
+
+    Over TCP that is after 24 days at most, as Linux counts no longer.
+
+    Raises:
+        OSError: the system refuses it; the socket is closed.
+    """
+    try:
+        raw.settimeout(None)
+        if raw.family != socket.AF_UNIX:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, min(max(1, int(timeout / 2)), _MOST_KEEPALIVE))
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, min(max(1, int(timeout / 8)), _MOST_KEEPALIVE))
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, min(int(1000 * timeout), _MOST_USER_TIMEOUT))
+    except OSError:
+        raw.close()
+        raise
     return Connection(raw.detach())

@@ -18,6 +18,8 @@ from itertools import accumulate
 
 from catchment.host.proxy.errors import ProxyError
 
+_MOST = 1 << 60
+"""Bytes of a layer."""
 HYSTERESIS = 0.97
 """A new plan takes the place of the old one if its step is shorter than this share of the old one's."""
 
@@ -87,10 +89,12 @@ def dual_plan(sizes: Sequence[int], costs: DualCosts) -> DualPlan:
     """The best cut between whole layers, of which `sizes` are the bytes in forward order.
 
     Raises:
-        ProxyError: there is no layer, or one of less than no bytes.
+        ProxyError: there is no layer, or one of less than no bytes, or of more than any machine has.
     """
     if not sizes or min(sizes) < 0:
         raise ProxyError(f"a plan for layers of {list(sizes)} bytes: give one at least, none below 0")
+    if max(sizes) > _MOST:
+        raise ProxyError(f"a plan for a layer of {max(sizes)} bytes: at most {_MOST}")
     total = sum(sizes)
     produced = [0, *accumulate(reversed(sizes))]  # by the number of layers at the end that go to the proxies
     return min(

@@ -9,9 +9,12 @@ from typing import Any, Self
 
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.json_file import read_json
+from catchment.host.proxy.rule import check_rule
 
 WAYS = ("ring", "switch")
 _TODO = "write it as docs/explanation/proxies.md has it"
+_MOST = 1 << 16
+"""Clients, and groups of sync cores."""
 _LONGEST = 10**8
 """Seconds: no system waits for much longer."""
 
@@ -54,6 +57,10 @@ class ProxyGroup:
         if self.clients < 1 or self.groups < 1 or not 0 < self.timeout <= _LONGEST:
             numbers = f"{self.clients} clients, {self.groups} groups, {self.timeout} s"
             raise ProxyError(f"{numbers}: positive numbers, at most {_LONGEST} s")
+        if self.clients > _MOST or self.groups > _MOST:
+            raise ProxyError(f"{self.clients} clients, {self.groups} groups: at most {_MOST} of each")
+        if self.rule is not None:
+            check_rule(self.rule)
         if len(self.secret) < 16:
             raise ProxyError(f"a secret of {len(self.secret)} bytes: at least 16")
         if self.sync not in WAYS:

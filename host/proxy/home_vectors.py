@@ -87,7 +87,7 @@ def read_texts(lanes: Words, facts: Words, shape: tuple[int, int], homes: int) -
         said: list[dict[str, Any]] = [json.loads(text) for text in texts]
         tables = [TensorTable.from_facts(each["table"]) for each in said]
         routes = [tuple(each["routes"]) for each in said]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProxyError(f"a client greets with something else than its tensors ({error!r})") from error
     for client, table in enumerate(tables):
         if difference := table.difference(tables[0]):

@@ -10,6 +10,9 @@ from typing import Self
 
 from catchment.host.proxy.errors import ProxyError
 
+_MOST = 1 << 60
+"""Bytes: nobody measures more."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkCurve:
@@ -25,6 +28,8 @@ class LinkCurve:
         sizes = [size for size, _ in self.points]
         if len(sizes) < 2 or sizes != sorted(set(sizes)) or sizes[0] < 1:
             raise ProxyError(f"a link measured at {sizes} bytes: two sizes or more, ascending, from 1 on")
+        if sizes[-1] > _MOST:
+            raise ProxyError(f"a link measured at {sizes[-1]} bytes: at most {_MOST}")
         if not all(0 < seconds < math.inf for _, seconds in self.points):
             raise ProxyError(f"a link measured at {[s for _, s in self.points]} seconds: positive numbers")
 

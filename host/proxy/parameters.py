@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
 from catchment.host.proxy.numbers import dequantized
 from catchment.host.proxy.ring import Lanes
+from catchment.host.proxy.rule import rule_of
 from catchment.host.proxy.snapshots import Part, SnapshotFolder
 from catchment.host.proxy.storage import Bytes, Snapshot, Storage
 from catchment.host.proxy.tensors import Shard, TensorTable
@@ -45,7 +45,7 @@ class Parameters:
         from catchment.host import _optimizer  # noqa: PLC0415  a build is needed where parameters are
 
         assert group.rule is not None, "proxies without a rule keep no parameters"
-        self._rule = _rule(group.rule)
+        self._rule = rule_of(group.rule)
         self._group, self._number, self._table, self._fail = group, number, table, fail
         self._sections = ("master", "first", "second")[: 1 + self._rule.kind.moments]
         sizes = [self._size(shard) for shard in table.shards]
@@ -57,6 +57,10 @@ class Parameters:
         found = self._folder.load(number, len(group.addresses), self._plan) if self._folder is not None else None
         self._first = None if found is None else found[0].step
         if found is not None:
+            if [len(value) for value in found[1]] != sizes:
+                raise ProxyError(
+                    f"{group.snapshots} has values of other sizes than this group's: give it another folder"
+                )
             for shard, value in enumerate(found[1]):
                 self._storage.load(shard, value, found[0].step)
         self._saved = threading.Condition()
@@ -161,17 +165,3 @@ class Parameters:
             with self._saved:
                 self._saver = None
                 self._saved.notify_all()
-
-
-def _rule(facts: Mapping[str, Any]) -> Any:
-    from catchment.host.layers import TrainingError  # noqa: PLC0415  torch takes seconds to import
-    from catchment.host.optimizer import Adam, Sgd  # noqa: PLC0415
-
-    rules: dict[str, Callable[..., Adam | Sgd]] = {"adam": Adam, "sgd": Sgd}
-    name = facts.get("name")
-    if name not in rules:
-        raise ProxyError(f"a rule named {name!r}: {' or '.join(rules)}, beside the constants that differ from torch's")
-    try:
-        return rules[name](**{key: value for key, value in facts.items() if key != "name"})
-    except (TypeError, TrainingError) as error:
-        raise ProxyError(f"rule {dict(facts)}: {error}") from error

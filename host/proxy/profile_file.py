@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from catchment.host.durable_file import replace_file
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.json_file import read_json
 from catchment.host.proxy.links import LinkCurve
@@ -16,18 +19,29 @@ Profile = Mapping[str, Mapping[str, LinkCurve]]
 
 
 def write_profile(path: Path, profile: Profile) -> None:
-    """Add these clients to the file, or begin one.
+    """Add these clients to the file, or begin one; several processes may add to one file at once.
+
+    A lock file beside it, `NAME.lock`, has them take turns, and stays.
 
     Raises:
-        ProxyError: there is a file, and it is no profile.
+        ProxyError: there is a file, and it is no profile; or it cannot be written.
     """
-    before = read_profile(path) if path.exists() else {}
-    merged = {**before, **profile}
-    path.write_text(
-        json.dumps(
-            {c: {p: link.points for p, link in sorted(own.items())} for c, own in sorted(merged.items())}, indent=1
-        )
-    )
+    path = path.resolve()
+    with _locked(path):
+        before = read_profile(path) if path.exists() else {}
+        merged = {**before, **profile}
+        facts = {c: {p: link.points for p, link in sorted(own.items())} for c, own in sorted(merged.items())}
+        replace_file(path, [json.dumps(facts, indent=1).encode()])
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        with path.with_name(f"{path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise ProxyError(f"cannot add to {path}: {error.strerror}: give a file that can be written") from error
 
 
 def read_profile(path: Path) -> dict[str, dict[str, LinkCurve]]:

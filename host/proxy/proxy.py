@@ -21,6 +21,7 @@ from catchment.host.proxy.leader import Go, Leader
 from catchment.host.proxy.parameters import Parameters
 from catchment.host.proxy.parts import Parts
 from catchment.host.proxy.ring import Lanes
+from catchment.host.proxy.rule import rule_of
 from catchment.host.proxy.synchronize import Alone, Finish, RingSynchronizer, SwitchSynchronizer, Synchronizer
 from catchment.host.proxy.tensors import TensorTable
 from catchment.host.proxy.turns import Turns
@@ -49,10 +50,12 @@ class Proxy:
             ports: with sync="switch": for each group of sync cores a peer of a job of its own, of all proxies.
 
         Raises:
-            ProxyError: the address cannot be had, or there are not as many ports as groups.
+            ProxyError: the address cannot be had, the rule is none, or there are not as many ports as groups.
         """
         if group.sync == "switch" and len(group.addresses) > 1 and len(ports) != group.groups:
             raise ProxyError(f"{len(ports)} jobs for {group.groups} groups of sync cores: give a peer of one for each")
+        if group.rule is not None:
+            rule_of(group.rule)  # nobody need come to hear that it is none
         self._group, self._number, self._ports = group, number, ports
         self._assembly = Assembly(group, number)
         self._lock = threading.Lock()

@@ -14,9 +14,10 @@ import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.storage import Bytes
 
 _RECORD, _LOCK, _PREFIX = "record.json", "lock", "step-"
+_DIGITS = 20
+"""A step has fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,9 @@ class SnapshotRecord:
     crc32: int
 
 
+_Said = TypeVar("_Said", Part, SnapshotRecord)
+
+
 class SnapshotFolder:
     """The folder of a group; every proxy has one of these for it."""
 
@@ -67,8 +73,8 @@ class SnapshotFolder:
             try:
                 sealed = json.loads(path.read_text())
                 if zlib.crc32(sealed["record"].encode()) == sealed["crc32"]:
-                    return SnapshotRecord(**json.loads(sealed["record"]))
-            except (ValueError, KeyError, TypeError, AttributeError):
+                    return _checked(SnapshotRecord(**json.loads(sealed["record"])))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 pass
         raise ProxyError(f"{path}: the record is damaged: restore it from a copy, or begin anew in an empty folder")
 
@@ -125,7 +131,11 @@ class SnapshotFolder:
             body = path.read_bytes().partition(b"\n")[2]
         if part is not None and part.step != record.step:
             raise ProxyError(f"{path} is of step {part.step}, the record of step {record.step}: steps do not mix")
-        if part is None or part.crc32 != record.crc32 or zlib.crc32(body) != part.crc32:
+        if (
+            part is None
+            or (part.plan, part.crc32) != (record.plan, record.crc32)
+            or (sum(part.sizes), zlib.crc32(body)) != (len(body), part.crc32)
+        ):
             raise ProxyError(f"{path} is damaged: put a copy of another proxy's part of this step there")
         ends = np.cumsum((0, *part.sizes))
         data = np.frombuffer(body, np.uint8)
@@ -155,7 +165,7 @@ class SnapshotFolder:
 
 def _step(folder: Path) -> int:
     number = folder.name.removeprefix(_PREFIX)
-    return int(number) if number.isdecimal() else -1
+    return int(number) if number.isdecimal() and len(number) < _DIGITS else -1
 
 
 def _other(there: int, here: int) -> str:
@@ -167,6 +177,18 @@ def _head(path: Path) -> Part | None:
     with path.open("rb") as file:
         try:
             facts = json.loads(file.readline())
-            return Part(**{**facts, "sizes": tuple(facts["sizes"])})
-        except (ValueError, KeyError, TypeError):
+            return _checked(Part(**{**facts, "sizes": tuple(facts["sizes"])}))
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
+
+
+def _checked(said: _Said) -> _Said:
+    """A part's or a record's own facts.
+
+    Raises:
+        ValueError: one is no whole number from 0 on.
+    """
+    for value in astuple(said):
+        if any(type(number) is not int or number < 0 for number in (value if isinstance(value, tuple) else (value,))):
+            raise ValueError(f"{said}: whole numbers from 0 on")
+    return said

@@ -15,6 +15,8 @@ from catchment.host.proxy.partition import partition
 
 _BYTES = 4  # of an element
 EXPONENTS = range(-128, 128)
+_MOST = 1 << 40
+"""Elements of a tensor: no machine has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class TensorTable:
         for tensor in self.tensors:
             if tensor.numel < 1:
                 raise ProxyError(f"tensor {tensor.name} has {tensor.numel} elements: leave it out")
+            if tensor.numel > _MOST:
+                raise ProxyError(f"tensor {tensor.name} has {tensor.numel} elements: at most {_MOST}")
             if tensor.exponent is not None and tensor.exponent not in EXPONENTS:
                 raise ProxyError(f"tensor {tensor.name}: exponent {tensor.exponent}: -128 to 127")
         if len(self.numbers) != len(self.tensors):
@@ -140,7 +144,7 @@ class TensorTable:
                 for name, numel, exponent in facts["tensors"]
             )
             return cls(tensors, int(facts["shard_bytes"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ProxyError(f"a client sent a table that is none: {json.dumps(facts)[:80]}") from error
 
     def difference(self, other: TensorTable) -> str:

@@ -46,8 +46,8 @@ def test_the_command_plans_from_a_profile(tmp_path: Path) -> None:
     assert dual["seconds of a step"] <= min(dual["seconds, all by the workers"], dual["seconds, all by the proxies"])
     shown = CliRunner().invoke(app, ["proxy", "plan", str(path)], catch_exceptions=False)
     assert "near | far" in shown.output
-    for words in (["--layers", "x"], ["--layers", "5"]):
-        with pytest.raises(ControlPlaneError, match=r"whole numbers of bytes|rates are positive"):
+    for words in (["--layers", "x"], ["--layers", "5"], [*layers, "--layers", f"5,{10**400}"]):
+        with pytest.raises(ControlPlaneError, match=r"whole numbers of bytes|rates are positive|a layer of 1000.*most"):
             CliRunner().invoke(app, ["proxy", "plan", str(path), *words], catch_exceptions=False)
 
 
@@ -138,3 +138,64 @@ def test_a_file_that_describes_something_else_is_said(
     path = tmp_path / "wrong.json"
     path.write_text(content)
     assert complaint(path, words).startswith(f"{path} {said}")
+
+
+_ENDS = {"local": ["127.0.0.1", 0], "switch": ["127.0.0.1", 9]}
+_SUMS = {"gen": 1, "workers": 2}
+_WORKER = {"role": "worker", "wid": 0, "gradients": _SUMS, "parameters": {**_SUMS, "gen": 2}, **_ENDS}
+_PEER = {"role": "peer", "wid": 0, "sums": _SUMS, **_ENDS}
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ({}, ": `role` is missing"),
+        ({"role": "peer"}, ": `role` is 'peer'; of use here is worker or root"),
+        ({"role": "worker"}, ": `wid` is missing"),
+        ({"role": "root"}, ": `local` is missing"),
+        ({"parts": 5}, ": `parts` is 5, not an object of jobs by label"),
+        ({"parts": {"opt0": {}}}, ", part opt0: `role` is missing"),
+        ({"parts": {"opt0": []}}, ", part opt0: [] describes no member"),
+        ({**_WORKER, "wid": "0"}, ": `wid` is '0', not a whole number"),
+        ({**_WORKER, "wid": 2}, ": worker index 2 of 2 workers"),
+        ({**_WORKER, "local": 7}, ": `local` is 7, not a list"),
+        ({**_WORKER, "switch": ["127.0.0.1"]}, ": `switch` is ['127.0.0.1'], not [ADDRESS, PORT]"),
+        ({**_WORKER, "local": ["here", 1]}, ": `local`: the local address ('here', 1) is not one"),
+        ({**_WORKER, "gradients": {"gen": 0, "workers": 2}}, ": `gradients`: Stream.gen is 0"),
+        ({**_WORKER, "parameters": {"lane": 4}}, ": `parameters`: Stream.__init__() got an unexpected"),
+        ({**_WORKER, "port": 4}, ": `port` is 4, not a string"),
+        ({**_WORKER, "local": ["127.0.0.1", 5], "port": "udp"}, ": a port 'udp'"),
+    ],
+)
+def test_a_job_file_that_cannot_be_measured_is_said_with_its_field(
+    tmp_path: Path, member: dict[str, object], said: str
+) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps({"members": {"w0": member}}))
+    found = complaint(path, _NO_JOB)
+    assert found.startswith(f"{path}: host w0{said}")
+    assert found.endswith("write it with `catchment job show NAME --json`")
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ({"role": "peer"}, ": `wid` is missing"),
+        ({**_PEER, "local": None}, ": `local` is None, not a list"),
+        ({**_PEER, "sums": []}, ": `sums` is [], not an object"),
+        ({"parts": {"": _PEER}}, ": `role` is missing"),
+        (_WORKER, ": `role` is 'worker'; of use here is peer"),
+    ],
+)
+def test_a_job_file_that_no_proxy_can_sum_by_is_said_with_its_field(
+    tmp_path: Path, member: dict[str, object], said: str
+) -> None:
+    group, path = tmp_path / "group.json", tmp_path / "wrong.json"
+    addresses = [str(tmp_path / "0"), str(tmp_path / "1")]
+    group.write_text(
+        json.dumps({"addresses": addresses, "clients": 1, "secret": "known to this test", "sync": "switch"})
+    )
+    path.write_text(json.dumps({"members": {"x0": member}}))
+    found = complaint(path, ("run", str(group), "0", "--job", "FILE", "--host", "x0"))
+    assert found.startswith(f"{path}: host x0{said}")
+    assert found.endswith("write it with `catchment job show NAME --json`")

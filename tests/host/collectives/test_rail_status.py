@@ -6,6 +6,8 @@ import contextlib
 import os
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +29,26 @@ from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.rail_report import SOCKETS, RailReport, RankReport, SplitReport
 
 PATIENCE = 60.0
+MANY_FILES = """
+import os, resource, sys, threading
+from catchment.controlplane.diagnosis import rails
+from catchment.host.collectives.rail_status import RailStatus
+from catchment.wire.rail_report import RankReport
+
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if soft < 2048:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+while os.open(os.devnull, os.O_RDONLY) < 1100:
+    pass
+looks = threading.Semaphore(0)
+def report():
+    looks.release()
+    return lambda: RankReport.from_json(sys.argv[1])
+status = RailStatus(report)
+seen = [looks.acquire(timeout=60) for _ in range(2)]
+print(seen, [found.rank for found in rails.all_reports()])
+status.close()
+"""
 
 
 @pytest.fixture
@@ -138,6 +160,13 @@ def test_who_does_not_come_to_an_end_is_left(says: bytes, folder: Path, monkeypa
         talking = other.submit(talk)
         assert rails.all_reports() == []
         talking.result(PATIENCE)
+
+
+def test_a_process_with_many_open_files_tells_of_its_rails(folder: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", MANY_FILES, REPORT.to_json()], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert (told.stdout, told.returncode) == (f"[True, True] [{REPORT.rank}]\n", 0), told.stderr
 
 
 def test_a_forked_child_neither_ends_nor_keeps_what_its_parent_tells(folder: Path) -> None:

@@ -59,3 +59,10 @@ def test_each_client_speaks_for_itself_where_one_differs(rng: random.Random) -> 
     assert shape == (clients, -(-len(texts[0]) // 4))
     with pytest.raises(ProxyError, match=f"clients {odd} and 0 registered different tensors"):
         read_texts(lanes, facts, shape, HOMES)
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"{}", b"5", b'{"table": {"tensors": [["a", 1e999, 0]]}}'])
+def test_a_greeting_of_something_else_is_refused(text: bytes) -> None:
+    lanes, facts, shape = greeted([text])
+    with pytest.raises(ProxyError, match=r"greets with something else|sent a table that is none"):
+        read_texts(lanes, facts, shape, HOMES)

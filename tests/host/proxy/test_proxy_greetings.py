@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from proxy_group import LIMIT, group_of
 
-from catchment.host.proxy import Proxy, ProxyError
+from catchment.host.proxy import Proxy, ProxyError, assembly, channel
 from catchment.host.proxy.channel import accept, admit, connect, listen
 
 SECRET = b"known to this test"
@@ -26,6 +30,78 @@ def test_neither_end_waits_for_one_that_says_nothing() -> None:
         reached = threads.submit(connect, group.addresses[0], "a proxy", SECRET, {}, 0.2, lambda: None)
         with pytest.raises(ProxyError, match=r"a proxy at .* says nothing"):
             reached.result(LIMIT)
+
+
+@pytest.mark.parametrize("timeout", [0.5, 64.0, 3e5, 1e8])
+def test_every_timeout_of_a_group_can_be_had_over_tcp(timeout: float) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as threads:
+        reaching = threads.submit(
+            connect, f"127.0.0.1:{server.getsockname()[1]}", "a proxy", SECRET, {}, timeout, lambda: None
+        )
+        server.settimeout(LIMIT)
+        here = accept(server, timeout)
+        admit(here, SECRET, LIMIT)
+        there = reaching.result(LIMIT)
+    for end in (here, there):
+        with socket.socket(fileno=os.dup(end._connection.fileno())) as raw:
+            options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_USER_TIMEOUT)
+            idle, interval, unacknowledged = (raw.getsockopt(socket.IPPROTO_TCP, option) for option in options)
+        assert idle == min(max(1, int(timeout / 2)), 32767)
+        assert interval == min(max(1, int(timeout / 8)), 32767)
+        assert unacknowledged == min(1000 * timeout, 2**31 - 1)
+        end.close()
+
+
+def test_a_connection_that_cannot_be_prepared_is_said_and_the_next_one_is_taken(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepared, refused = channel._prepared, threading.Event()
+
+    def preparing(raw: socket.socket, timeout: float) -> Any:
+        if refused.is_set():
+            return prepared(raw, timeout)
+        refused.set()
+        raw.close()
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(channel, "_prepared", preparing)
+    with group_of(1, 1) as group:
+        with listen(group.addresses[0]), pytest.raises(ProxyError, match=r"a connection to a proxy at .* Invalid arg"):
+            connect(group.addresses[0], "a proxy", SECRET, {}, LIMIT, lambda: None)
+        refused.clear()
+        with Proxy(group, 0), socket.socket(socket.AF_UNIX) as visitor:
+            visitor.settimeout(20.0)
+            visitor.connect(group.addresses[0])
+            assert visitor.recv(1) == b""
+            with socket.socket(socket.AF_UNIX) as another:
+                another.settimeout(20.0)
+                another.connect(group.addresses[0])
+                assert another.recv(1) != b"", "the proxy asks for the secret"
+            assert "proxy 0 refused a connection: a connection cannot be prepared: Invalid argument" in caplog.text
+
+
+def test_json_that_is_nested_too_deeply_is_no_json() -> None:
+    ours, theirs = socket.socketpair()
+    here, there = (channel.Channel(Connection(end.detach()), "the visitor") for end in (ours, theirs))
+    there.send(channel.Message(channel.Kind.HELLO), b"[" * 100_000)
+    assert here.receive().kind is channel.Kind.HELLO
+    with pytest.raises(ProxyError, match="the visitor sends what is no JSON"):
+        here.facts()
+    here.close()
+    there.close()
+
+
+def test_a_proxy_that_can_take_no_connection_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def accepting(server: socket.socket, timeout: float) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(assembly, "accept", accepting)
+    with (
+        group_of(1, 1, timeout=20.0) as group,
+        Proxy(group, 0) as proxy,
+        pytest.raises(ProxyError, match=r"proxy 0 at .* takes no more connections: Too many open files"),
+    ):
+        proxy.run()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:", ":5", "localhost", ""])
@@ -73,9 +149,9 @@ def test_a_socket_that_a_killed_proxy_has_left_gives_way(tmp_path: Path) -> None
 def test_who_says_what_cannot_be_is_named(hello: dict[str, Any], said: str) -> None:
     with group_of(3, 1) as group, Proxy(group, 0) as proxy, ThreadPoolExecutor(1) as threads:
         runs = threads.submit(proxy.run)
-        channel = connect(group.addresses[0], "the proxy", SECRET, hello, LIMIT, lambda: None)
+        visitor = connect(group.addresses[0], "the proxy", SECRET, hello, LIMIT, lambda: None)
         with pytest.raises(ProxyError, match=said):
             runs.result(LIMIT)
         with pytest.raises(ProxyError, match=said):
-            channel.receive()
-        channel.close()
+            visitor.receive()
+        visitor.close()

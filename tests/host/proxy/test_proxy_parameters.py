@@ -20,9 +20,9 @@ import pytest
 from proxy_group import LIMIT, Floats, expected_sum, group_of, run_group, step
 
 from catchment.host.optimizer import Adam, Sgd
-from catchment.host.proxy import Client, ProxyError, ProxyGroup, TensorTable
+from catchment.host.proxy import Client, Proxy, ProxyError, ProxyGroup, TensorTable
 from catchment.host.proxy.parameters import Parameters
-from catchment.host.proxy.snapshots import Part, SnapshotFolder
+from catchment.host.proxy.snapshots import Part, SnapshotFolder, SnapshotRecord
 from catchment.sim.golden.optimizers import Moments
 from catchment.sim.golden.optimizers import step as golden_step
 
@@ -215,11 +215,6 @@ def test_what_a_group_cannot_begin_with_is_refused(tmp_path: Path, rng: random.R
     options = {"rule": RULES[1][0], "snapshot_every": 2, "timeout": 30.0}
     with group_of(2, 1, rule=RULES[1][0]) as group, pytest.raises(ProxyError, match="client 0 has to bring them"):
         run_group(group, TABLE, lambda client, _: client.step)
-    with (
-        group_of(1, 1, rule={"name": "adagrad"}) as group,
-        pytest.raises(ProxyError, match="a rule named 'adagrad': adam or sgd"),
-    ):
-        run_group(group, TABLE, lambda client, _: client.step, parameters=began(seed))
     folder = tmp_path / "snapshots"
     with group_of(2, 1, snapshots=folder, **options) as group:
         run(group, seed, 3, rng)
@@ -241,6 +236,86 @@ def test_what_a_group_cannot_begin_with_is_refused(tmp_path: Path, rng: random.R
     ):
         with pytest.raises(ProxyError, match="snapshots in"):
             ProxyGroup(("a/0",), 1, b"long enough to use", **{"rule": {"name": "sgd"}, **wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"name": "adagrad"}, "a rule named 'adagrad': adam or sgd"),
+        ({"lr": 1}, "a rule named None: adam or sgd"),
+        ({"name": ["adam"]}, r"a rule named \['adam'\]: adam or sgd"),
+        ("adam", "a rule 'adam': give an object"),
+        ({"name": "adam", "lr": "fast"}, "rule adam: lr is 'fast': give a number"),
+        ({"name": "adam", "lr": float("inf")}, "rule adam: lr is inf: give a number"),
+        ({"name": "adam", "lr": 10**400}, "rule adam: lr is 1000.*: give a number"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused_with_the_group(tmp_path: Path, rule: Any, said: str) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps({"addresses": ["a/0"], "clients": 1, "secret": "known to this test", "rule": rule}))
+    with pytest.raises(ProxyError, match=said):
+        ProxyGroup.read(path)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"name": "sgd", "beta1": 0.5}, "rule .*'beta1'"),
+        ({"name": "adam", "lr": -1}, r"rule .* need lr >= 0"),
+        ({"name": "sgd", "nesterov": True, "momentum": 0}, "Nesterov's direction needs a momentum"),
+    ],
+)
+def test_constants_that_a_rule_has_not_are_refused_before_anybody_comes(rule: dict[str, Any], said: str) -> None:
+    with group_of(2, 1, rule=rule) as group:
+        with pytest.raises(ProxyError, match=said):
+            Proxy(group, 0)
+        assert not Path(group.addresses[0]).exists(), "nobody is led to think that it listens"
+
+
+def _sealed(**facts: Any) -> str:
+    """A record with a checksum that is right."""
+    body = json.dumps({"step": 2, "proxies": 1, "plan": 5, "crc32": zlib.crc32(b"abcd"), **facts})
+    return json.dumps({"crc32": zlib.crc32(body.encode()), "record": body})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"step": "2"}, {"step": -2}, {"step": 2.0}, {"proxies": None}, {"plan": []}, {"crc32": True}]
+)
+def test_a_record_of_wrong_types_is_damaged_though_its_checksum_is_right(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    folder = SnapshotFolder(tmp_path)
+    folder.save(0, Part(2, 5, (4,), zlib.crc32(b"abcd")), [memoryview(b"abcd")], 1)
+    (tmp_path / "record.json").write_text(_sealed())
+    assert folder.record() == SnapshotRecord(2, 1, 5, zlib.crc32(b"abcd"))
+    (tmp_path / "record.json").write_text(_sealed(**wrong))
+    with pytest.raises(ProxyError, match="the record is damaged: restore it"):
+        folder.record()
+    with pytest.raises(ProxyError, match="the record is damaged: restore it"):
+        folder.load(0, 1, 5)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"plan": 6}, {"step": "2"}, *({"sizes": sizes} for sizes in (["4"], [10**400], [-4], [3], "4", 4))]
+)
+def test_a_part_of_wrong_types_is_damaged_though_its_checksum_is_right(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    folder, crc = SnapshotFolder(tmp_path), zlib.crc32(b"abcd")
+    folder.save(0, Part(2, 5, (4,), crc), [memoryview(b"abcd")], 1)
+    found = folder.load(0, 1, 5)
+    assert found is not None
+    assert [bytes(value) for value in found[1]] == [b"abcd"]
+    head = json.dumps({"step": 2, "plan": 5, "sizes": [4], "crc32": crc, **wrong})
+    (tmp_path / "step-2" / "proxy-0").write_bytes(head.encode() + b"\nabcd")
+    with pytest.raises(ProxyError, match="proxy-0 is damaged: put a copy"):
+        folder.load(0, 1, 5)
+
+
+def test_a_snapshot_of_other_sizes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = Part(2, 5, (4,), 0), [np.zeros(4, np.uint8)]
+    monkeypatch.setattr(SnapshotFolder, "load", lambda *_: loaded)
+    with (
+        group_of(1, 1, rule=RULES[0][0], snapshots=tmp_path, snapshot_every=1) as group,
+        pytest.raises(ProxyError, match="has values of other sizes than this group's: give it another folder"),
+    ):
+        Parameters(group, 0, TABLE, lambda _: None)
 
 
 def test_a_snapshot_of_mixed_steps_is_refused(tmp_path: Path, rng: random.Random) -> None:

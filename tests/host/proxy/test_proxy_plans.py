@@ -13,6 +13,7 @@ from catchment.host.proxy import (
     LinkCurve,
     ProxyError,
     ProxyGroup,
+    TensorTable,
     better,
     dual_plan,
     partition,
@@ -135,12 +136,18 @@ def test_bad_numbers_are_named() -> None:
         (lambda: LinkCurve(((5, 1.0), (6, math.nan))), "positive numbers"),
         (lambda: partition(0, 5), "both from 1 on"),
         (lambda: dual_plan([], _costs(random.Random(0))), r"layers of \[\] bytes"),
+        (lambda: dual_plan([10**400], _costs(random.Random(0))), r"a layer of 1000.* bytes: at most 11529"),
+        (lambda: LinkCurve(((5, 1.0), (10**400, 2.0))), "a link measured at 1000.* bytes: at most 11529"),
+        (lambda: TensorTable.of({"w": 10**400}, 0), "tensor w has 1000.* elements: at most"),
+        (lambda: TensorTable.from_facts({"tensors": [["w", math.inf, 0]], "shard_bytes": 1}), "a table that is none"),
         (lambda: dual_plan([-5, 10], _costs(random.Random(0))), r"layers of \[-5, 10\] bytes"),
         (lambda: DualCosts(0, 0, 1, 1, 1), "two workers or more"),
         (lambda: DualCosts(math.inf, 0, 2, 1, 1), "seconds from 0 on"),
         (lambda: ProxyGroup((1,), 1, bytes(16)), r"addresses are HOST:PORT"),  # type: ignore[arg-type]  of a file
         (lambda: ProxyGroup(("a:1",), 1, bytes(16), timeout=1e30), "at most 100000000 s"),
         (lambda: ProxyGroup(("a:1",), 1.5, bytes(16)), r"1\.5 clients.*give whole numbers"),  # type: ignore[arg-type]
+        (lambda: ProxyGroup(("a:1",), 10**9, bytes(16)), "1000000000 clients, 1 groups: at most 65536 of each"),
+        (lambda: ProxyGroup(("a:1",), 1, bytes(16), groups=10**9), "1 clients, 1000000000 groups: at most 65536"),
         (lambda: DualCosts(0, 0, 2, 0, 1), "rates are positive"),
     ):
         with pytest.raises(ProxyError, match=says):

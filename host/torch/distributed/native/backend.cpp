@@ -67,7 +67,7 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
   }
   Tensors kept = tensors;
   kept.insert(kept.end(), more.begin(), more.end());
-  auto flight = std::make_shared<Flight>(std::move(name), std::move(tensors), std::move(kept));
+  auto flight = std::make_shared<Flight>(std::move(name), std::move(kept));
   // Freed after the lock: the last reference to a tensor may need the GIL.
   std::vector<std::shared_ptr<Flight>> ended;
   {
@@ -103,8 +103,8 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
     pending_.push_back(flight);
   }
   const std::string span = "catchment:" + flight->name().substr(0, flight->name().find('('));
-  return c10::make_intrusive<SwitchWork>(rank_, type, span, std::move(flight), explain_,
-                                         completions_);
+  return c10::make_intrusive<SwitchWork>(rank_, type, span, std::move(tensors), std::move(flight),
+                                         explain_, completions_);
 }
 
 SwitchBackend::Started SwitchBackend::reduced(c10d::OpType type, const Tensors& tensors,

@@ -7,11 +7,17 @@
 
 namespace catchment::torch_group {
 
-Flight::Flight(std::string name, std::vector<at::Tensor> result, std::vector<at::Tensor> kept)
-    : name_(std::move(name)), result_(std::move(result)), kept_(std::move(kept)) {}
+Flight::Flight(std::string name, std::vector<at::Tensor> kept)
+    : name_(std::move(name)), kept_(std::move(kept)) {}
 
 Flight::~Flight() {
   for (catchment_work* const work : works_) catchment_work_free(work);
+}
+
+void Flight::put_down() {
+  std::vector<at::Tensor> freed;  // after the lock: the last reference to a tensor may need the GIL
+  const std::lock_guard lock(putting_down_);
+  freed.swap(kept_);
 }
 
 bool Flight::done() const {

@@ -1,11 +1,12 @@
 // Operations of a communicator in flight, and the tensors that they read and write until they are
-// done.
+// done and somebody has seen it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,16 +30,17 @@ inline constexpr std::chrono::milliseconds kLongest = std::chrono::hours(876'000
 
 class Flight {
  public:
-  // `result` holds the outcome; `kept` stays in place until all operations are done.
-  Flight(std::string name, std::vector<at::Tensor> result, std::vector<at::Tensor> kept);
+  // `kept` stays in place until all operations are done.
+  Flight(std::string name, std::vector<at::Tensor> kept);
   ~Flight();
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
 
   void add(catchment_work* work) { works_.push_back(work); }
   const std::string& name() const { return name_; }
-  const std::vector<at::Tensor>& result() const { return result_; }
   bool done() const;
+  // Lets go of the tensors; call when all are done.
+  void put_down();
   // True when all are done within so many nanoseconds; the calling thread runs the protocol.
   bool wait(std::int64_t limit_ns) const;
   // The failure of the first operation, in their order, that failed; call when all are done.
@@ -46,7 +48,7 @@ class Flight {
 
  private:
   std::string name_;
-  std::vector<at::Tensor> result_;
+  std::mutex putting_down_;
   std::vector<at::Tensor> kept_;
   std::vector<catchment_work*> works_;
 };

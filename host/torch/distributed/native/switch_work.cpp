@@ -20,11 +20,11 @@ py::object explained(const Explain& explain, const Flight& flight, const Failure
 
 // Completes the future, on a thread of the group. An exception of C++ may be thrown again and
 // again, a Python exception may not.
-void complete(const Flight& flight, const Explain& explain,
+void complete(const Flight& flight, const std::vector<at::Tensor>& result, const Explain& explain,
               const c10::intrusive_ptr<c10::ivalue::Future>& future) {
   const std::optional<Failure> failure = flight.failure();
   if (!failure) {
-    future->markCompleted(c10::IValue(flight.result()));
+    future->markCompleted(c10::IValue(result));
     return;
   }
   std::string text = failure->message;
@@ -48,9 +48,10 @@ void check_signals() {
 }  // namespace
 
 SwitchWork::SwitchWork(int rank, c10d::OpType type, const std::string& span,
-                       std::shared_ptr<Flight> flight, Explain explain,
-                       std::shared_ptr<Completions> completions)
-    : Work(rank, type, span.c_str(), flight->result()),
+                       std::vector<at::Tensor> result, std::shared_ptr<Flight> flight,
+                       Explain explain, std::shared_ptr<Completions> completions)
+    : Work(rank, type, span.c_str(), result),
+      result_(std::move(result)),
       flight_(std::move(flight)),
       explain_(std::move(explain)),
       completions_(std::move(completions)) {}
@@ -77,7 +78,7 @@ std::exception_ptr SwitchWork::exception() const {
   }
 }
 
-std::vector<at::Tensor> SwitchWork::result() { return flight_->result(); }
+std::vector<at::Tensor> SwitchWork::result() { return result_; }
 
 void SwitchWork::synchronize() { wait(kNoTimeout); }
 
@@ -98,6 +99,7 @@ bool SwitchWork::wait(std::chrono::milliseconds timeout) {
     check_signals();
   }
   end_span();
+  flight_->put_down();
   if (const std::optional<Failure> failure = flight_->failure()) raise(*failure);
   return true;
 }
@@ -112,8 +114,9 @@ c10::intrusive_ptr<c10::ivalue::Future> SwitchWork::getFuture() {
           while (!flight->wait(kSlice.count())) {
           }
         },
-        [flight = flight_, explain = explain_, future = future_] {
-          complete(*flight, explain, future);
+        [flight = flight_, result = result_, explain = explain_, future = future_] {
+          flight->put_down();
+          complete(*flight, result, explain, future);
         });
   }
   return future_;

@@ -19,8 +19,10 @@ using Explain = std::shared_ptr<Held>;
 class SwitchWork final : public c10d::Work {
  public:
   // `span`: what torch.profiler calls the time from the start to the end of the first wait.
-  SwitchWork(int rank, c10d::OpType type, const std::string& span, std::shared_ptr<Flight> flight,
-             Explain explain, std::shared_ptr<Completions> completions);
+  // `result`: the tensors that hold the outcome.
+  SwitchWork(int rank, c10d::OpType type, const std::string& span, std::vector<at::Tensor> result,
+             std::shared_ptr<Flight> flight, Explain explain,
+             std::shared_ptr<Completions> completions);
   ~SwitchWork() override;
 
   bool isCompleted() override;
@@ -38,6 +40,7 @@ class SwitchWork final : public c10d::Work {
   [[noreturn]] void raise(const Failure& failure) const;
   void end_span();
 
+  std::vector<at::Tensor> result_;
   std::shared_ptr<Flight> flight_;
   Explain explain_;
   std::shared_ptr<Completions> completions_;

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,22 @@ def case_more_groups_than_one_switch_has_room_for(rank: int, size: int) -> None:
         for group in made:
             dist.destroy_process_group(group)
     dist.barrier()
+
+
+def case_what_is_done_keeps_no_tensor(rank: int, size: int) -> None:
+    """C++ that holds a tensor keeps its Python object as well."""
+    for begin in (
+        dist.all_reduce,
+        lambda tensor: dist.all_reduce(tensor, async_op=True).wait(),
+        lambda tensor: dist.all_reduce(tensor, async_op=True).get_future().wait(),
+        lambda tensor: dist.broadcast(tensor, 0),
+    ):
+        tensor = torch.ones(1000)
+        seen = weakref.ref(tensor)
+        begin(tensor)
+        del tensor
+        until = time.monotonic() + 60  # a thread of the group may still be about to let go of it
+        while seen() is not None and time.monotonic() < until:
+            gc.collect()
+            time.sleep(0.01)
+        assert seen() is None
