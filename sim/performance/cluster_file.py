@@ -42,7 +42,14 @@ from catchment.sim.performance.cluster_values import (
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.failure_file import read_failures
 from catchment.sim.performance.hosts_that_differ import read_nodes, read_rates
-from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
+from catchment.sim.performance.models import (
+    LONGEST_START,
+    PICOS_PER_SECOND,
+    LinkModel,
+    NicModel,
+    ProgramModel,
+    SwitchModel,
+)
 from catchment.sim.performance.quantities import Dimension
 from catchment.sim.world import Faults
 from catchment.wire.generated.constants import SUPPORTED_LANES
@@ -188,8 +195,9 @@ class _Reader:
                 links, host_byte=host_byte, up_byte=max(1, round(links.up_byte * host_byte / links.host_byte)),
                 latency=latency,
             )  # fmt: skip
+            start = quantity_at(section, "start", Dimension.TIME, 0, (0, LONGEST_START))
             by = section.text("by", "switch", ("switch", "ring"))
-            found[name] = Rail(name, by, own, time_at(section, "start", 0))
+            found[name] = Rail(name, by, own, round(start))
         return tuple(found.values())
 
     def _switch(self) -> SwitchModel:

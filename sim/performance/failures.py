@@ -13,6 +13,10 @@ from catchment.sim.performance.network import Network
 from catchment.sim.world import Faults
 
 _SILENT = Faults(loss=1.0)
+_Part = tuple[str, int, int]
+"""A switch, a host or a line of a rail: which of them it is, the rail, and its number there."""
+_Outage = tuple[int, int | None]
+"""From when until when something is down, in ps; None: for good."""
 
 
 def failures_of(cluster: Cluster, seed: int) -> list[Failure]:
@@ -37,38 +41,64 @@ def _after(numbers: np.random.Generator, start: int, mean: int) -> int:
 def schedule_failures(networks: Sequence[Network], seed: int = 1) -> None:
     """Let everything that the cluster says fail, and come back, at its time.
 
+    What several failures hold down at a time is back when the last of them ends.
+
     Args:
         networks: of the cluster's rails.
         seed: of what is drawn.
     """
+    held: dict[_Part, list[_Outage]] = {}
     for failure in failures_of(networks[0].cluster, seed):
-        for at, down in ((failure.at, True), (failure.until, False)):
-            if at is not None:
-                _schedule(networks, failure, at, down)
+        for part in _parts(networks, failure):
+            held.setdefault(part, []).append((failure.at, failure.until))
+    for part, outages in held.items():
+        for began, until in _merged(outages):
+            _turn(networks, part, began, down=True)
+            if until is not None:
+                _turn(networks, part, until, down=False)
 
 
-def _schedule(networks: Sequence[Network], failure: Failure, at: int, down: bool) -> None:
-    first, simulation = networks[0], networks[0].simulation
-    if failure.kind == "switch":
-        simulation.fail_switch(at, first.switches[failure.name], down)
-    elif failure.kind == "host":
-        program = isinstance(first.cluster.nic, ProgramModel)
-        stop = simulation.fail_program if program else simulation.fail_host
-        for network in networks:
-            stop(at, network.hosts[failure.name], down)
+def _merged(outages: Sequence[_Outage]) -> list[_Outage]:
+    """The same times, in order; those that overlap or touch are one."""
+    merged: list[_Outage] = []
+    for began, until in sorted(outages, key=lambda outage: outage[0]):
+        if not merged or (merged[-1][1] is not None and merged[-1][1] < began):
+            merged.append((began, until))
+        else:
+            first, last = merged[-1]
+            merged[-1] = first, None if last is None or until is None else max(last, until)
+    return merged
+
+
+def _turn(networks: Sequence[Network], part: _Part, at: int, *, down: bool) -> None:
+    """Schedule that a part stops, or goes on."""
+    kind, rail, number = part
+    network = networks[rail]
+    simulation, cluster = network.simulation, network.cluster
+    if kind == "switch":
+        simulation.fail_switch(at, number, down)
+    elif kind == "line":
+        simulation.fail_line(at, number, _SILENT if down else cluster.links.faults)
+    elif isinstance(cluster.nic, ProgramModel):
+        simulation.fail_program(at, number, down)
     else:
-        network, lines = _lines(networks, failure)
-        for line in lines:
-            simulation.fail_line(at, line, _SILENT if down else network.cluster.links.faults)
+        simulation.fail_host(at, number, down)
 
 
-def _lines(networks: Sequence[Network], failure: Failure) -> tuple[Network, list[int]]:
-    """The network in which lines fail, and which."""
+def _parts(networks: Sequence[Network], failure: Failure) -> list[_Part]:
+    """What stops with a failure."""
+    first = networks[0]
+    if failure.kind == "switch":
+        return [("switch", 0, first.switches[failure.name])]
+    if failure.kind == "host":
+        return [("host", rail, network.hosts[failure.name]) for rail, network in enumerate(networks)]
+    rail, lines = 0, list[int]()
     if failure.kind == "link":
-        return networks[0], list(networks[0].host_lines[failure.name])
-    if failure.kind == "trunk":
-        link = next(link for link in networks[0].topology.links if trunk_name(link) == failure.name)
-        return networks[0], [networks[0].switch_lines[end.switch, end.port] for end in (link.a, link.b)]
-    names = [rail.name for rail in networks[0].cluster.rails]
-    network = networks[names.index(failure.name)]
-    return network, [line for both in network.host_lines.values() for line in both]
+        lines = list(first.host_lines[failure.name])
+    elif failure.kind == "trunk":
+        link = next(link for link in first.topology.links if trunk_name(link) == failure.name)
+        lines = [first.switch_lines[end.switch, end.port] for end in (link.a, link.b)]
+    else:
+        rail = [each.name for each in first.cluster.rails].index(failure.name)
+        lines = [line for both in networks[rail].host_lines.values() for line in both]
+    return [("line", rail, line) for line in lines]

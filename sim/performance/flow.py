@@ -14,7 +14,7 @@ from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.flow_lines import FlowModel, on_wire
 from catchment.sim.performance.max_min import Flow
 from catchment.sim.performance.planning import depth_of, sums_tree
-from catchment.sim.performance.ring_flow import ring_seconds
+from catchment.sim.performance.ring_flow import ring_lines, ring_seconds
 from catchment.sim.performance.window_flow import small_cluster, window_seconds
 
 
@@ -39,6 +39,16 @@ def _luwu(model: FlowModel, workers: Sequence[str], size: int) -> float:
     return max(fair, _windows(model, depth_of(tree), (*up.lines, *down.lines), size, root=True))
 
 
+def _allreduce_lines(model: FlowModel, workers: Sequence[str]) -> tuple[int, ...]:
+    tree = sums_tree(model.cluster, workers, None)
+    return (*model.upwards(tree, workers), *model.downwards(tree, workers))
+
+
+def _luwu_lines(model: FlowModel, workers: Sequence[str]) -> tuple[int, ...]:
+    tree = sums_tree(model.cluster, workers, "opt")
+    return (*model.upwards(tree, workers), *model.downwards(tree, workers), model.up["opt"], model.down["opt"])
+
+
 def _windows(model: FlowModel, depth: int, lines: Sequence[int], size: int, *, root: bool) -> float:
     """The time by the stream's window, with the slowest of these lines; 0 where it is wide enough."""
     payload, hosts = model.cluster.switch.vector_bytes, 2 * len(model.up)
@@ -47,13 +57,18 @@ def _windows(model: FlowModel, depth: int, lines: Sequence[int], size: int, *, r
     window = min(model.slots, model.cluster.switch.slots) if root else model.slots
     if not model.waits(window, payload, depth if root else 2 * depth - 1, max(to_hosts, between), size):
         return 0.0
-    return window_seconds(small_cluster(model.cluster, depth, to_hosts, between), model.slots, size, root=root)
+    small = small_cluster(model.cluster, depth, round(to_hosts), round(between))
+    return window_seconds(small, model.slots, size, root=root)
 
 
 FLOWS: dict[str, Callable[[FlowModel, Sequence[str], int], float]] = {
     "allreduce": _allreduce, "luwu": _luwu, "ring": ring_seconds,
 }  # fmt: skip
 """What flow mode knows: collective -> seconds of one, of so many bytes."""
+LINES: dict[str, Callable[[FlowModel, Sequence[str]], tuple[int, ...]]] = {
+    "allreduce": _allreduce_lines, "luwu": _luwu_lines, "ring": ring_lines,
+}  # fmt: skip
+"""The same -> the lines that one loads all the time that it takes."""
 
 
 def flow_seconds(kind: str, cluster: Cluster, workers: Sequence[str], size: int, slots: int | None = None) -> float:

@@ -24,14 +24,14 @@ class FlowModel:
     """The lines of a cluster, by number, and their rates.
 
     Attributes:
-        byte: the time of a byte on each line, in ps.
+        byte: the time of a byte on each line, in ps; more where others take a part of it.
         up, down: host -> the line from it, and to it.
         between: (switch, port) -> the line that leaves there.
         slots: of a job whose switches add, which are its window.
     """
 
     cluster: Cluster
-    byte: tuple[int, ...]
+    byte: tuple[float, ...]
     up: dict[str, int]
     down: dict[str, int]
     between: dict[tuple[str, int], int]
@@ -86,7 +86,7 @@ class FlowModel:
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
         return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND
 
-    def waits(self, window: int, payload: int, switches: int, byte: int, size: int) -> bool:
+    def waits(self, window: int, payload: int, switches: int, byte: float, size: int) -> bool:
         """Whether a message may wait for its window: so many frames take less time than twice the way and back."""
         nic, links, frame = self.nic, self.cluster.links, frame_bytes(payload) * byte
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline + nic.respond

@@ -16,7 +16,7 @@ class Flow:
     """Bytes through lines, all of them at one rate: a way between two hosts, or a tree in which switches add.
 
     Attributes:
-        lines: their numbers; several flows may share one.
+        lines: their numbers; several flows may share one. A line that is there twice takes the bytes twice.
         size: bytes on each line.
     """
 
@@ -31,8 +31,9 @@ def fair_rates(flows: Sequence[Flow], capacity: Rates) -> Rates:
         capacity: of each line, bytes a second.
     """
     users = np.zeros(len(capacity))
-    for flow in flows:
-        users[list(flow.lines)] += 1
+    taken = [np.unique(flow.lines, return_counts=True) for flow in flows]
+    for lines, times in taken:
+        users[lines] += times
     left = capacity.astype(float).copy()
     rates = np.zeros(len(flows))
     waiting = set(range(len(flows)))
@@ -44,9 +45,9 @@ def fair_rates(flows: Sequence[Flow], capacity: Rates) -> Rates:
         stopped = [at for at in waiting if not full.isdisjoint(flows[at].lines)]
         for at in stopped:
             rates[at] = least
-            lines = list(flows[at].lines)
-            left[lines] -= least
-            users[lines] -= 1
+            lines, times = taken[at]
+            left[lines] -= least * times
+            users[lines] -= times
         waiting.difference_update(stopped)
     return rates
 

@@ -12,6 +12,8 @@ FRAME_OVERHEAD = HEADER_OFFSET + HEADER_BYTES
 PICOS_PER_SECOND = 10**12
 LONGEST = 10**16
 """Nothing runs longer than ten thousand simulated seconds, in ps."""
+LONGEST_START = 5 * 10**11
+"""A rail, or a further rail of a message, costs half a second at most, in ps: the balancer adds up 32 bits of ns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ RAIL_KINDS = {"switch": "allreduce", "ring": "ring"}
 """What adds up on a rail -> the collective."""
 _PROBE = 1 << 24
 """Bytes of the message that gives a rail's rate."""
+_MOST_NS = (1 << 32) - 1
 _BITS_A_MEGABIT = 8 * PICOS_PER_SECOND // 10**6
 
 
@@ -64,7 +65,12 @@ def rail_costs(cluster: Cluster, workers: Sequence[str], slots: int | None = Non
         start, end = (_seconds(own, rail.by, workers, size, slots) for size in (1, _PROBE))
         rate = (_PROBE - 1) / (end - start) / 1e3
         nominal = max(1, _BITS_A_MEGABIT // rail.links.host_byte)
-        costs.append(RailCost(round(1e9 * start + rail.start / 1e3), round(rate), nominal))
+        starts = round(1e9 * start + rail.start / 1e3)
+        if starts > _MOST_NS:
+            raise PerformanceError(
+                f"rail {rail.name}: a short message takes {starts / 1e9:g} s, the balancer knows {_MOST_NS / 1e9:.2g}"
+            )
+        costs.append(RailCost(starts, round(rate), nominal))
     return costs
 
 

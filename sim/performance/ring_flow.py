@@ -60,6 +60,11 @@ def ring_seconds(model: FlowModel, workers: Sequence[str], size: int) -> float:
     return takes * _in_blocks(model, hops, few, first) / _pipelined(model, hops, few, first)
 
 
+def ring_lines(model: FlowModel, workers: Sequence[str]) -> tuple[int, ...]:
+    """The lines on which each host's chunks go to the next host; errors as of `ring_seconds`."""
+    return tuple(line for hop in _hops(model, workers) for line in hop.forth)
+
+
 def _hops(model: FlowModel, workers: Sequence[str]) -> list[_Hop]:
     if len(workers) < 2:
         raise PerformanceError("a ring needs two hosts")
@@ -91,12 +96,14 @@ def _pipelined(model: FlowModel, hops: Sequence[_Hop], frames: int, steps: int) 
 def _in_blocks(model: FlowModel, hops: Sequence[_Hop], frames: int, steps: int) -> float:
     """The same with windows, and with heartbeats that wait."""
     nic, cluster, data = model.nic, model.cluster, frame_bytes(PAYLOAD)
+    bytes_ = [round(byte) for byte in model.byte]
 
     def heartbeat(hop: _Hop) -> int:
-        return Timers.of(frame=data * max(model.byte[line] for line in hop.forth), way=0, slots=WINDOW).heartbeat
+        slowest = max(bytes_[line] for line in hop.forth)
+        return Timers.of(frame=data * slowest, way=0, slots=WINDOW).heartbeat
 
     picos = ring_of_blocks(
-        model.byte, [(hop.forth, hop.back, heartbeat(hop)) for hop in hops], frames, steps,
+        bytes_, [(hop.forth, hop.back, heartbeat(hop)) for hop in hops], frames, steps,
         latency=cluster.links.latency, pipeline=cluster.switch.pipeline, push=nic.push, pull=nic.pull,
         respond=nic.respond, data_bytes=data, head_bytes=frame_bytes(0), fifo_bytes=nic.fifo_bytes, window=WINDOW,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from catchment.host.collectives.rail_split import RailPolicy
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.models import LONGEST, PICOS_PER_SECOND
+from catchment.sim.performance.models import LONGEST, LONGEST_START, PICOS_PER_SECOND
 
 MOST_ROUNDS = 1_000_000
 
@@ -22,6 +22,11 @@ class Splitting:
 
     policy: RailPolicy = RailPolicy.WATERFILL
     together: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        if self.together > LONGEST_START:
+            most = f"{LONGEST_START / PICOS_PER_SECOND:g} s"
+            raise PerformanceError(f"{self.together / PICOS_PER_SECOND:g} s for each further rail: give {most} at most")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class Rounds:
             raise PerformanceError(f"{self.count} rounds of {self.size} bytes: give at least one of each")
         if self.count > MOST_ROUNDS:
             raise PerformanceError(f"{self.count} rounds: give {MOST_ROUNDS} at most")
+        if self.slots is not None and self.slots < 1:
+            raise PerformanceError(f"{self.slots} slots: give a power of two")
         if self.compute > LONGEST:
             most = f"{LONGEST // PICOS_PER_SECOND} s"
             raise PerformanceError(f"{self.compute / PICOS_PER_SECOND:g} s of computing: give {most} at most")

@@ -83,7 +83,17 @@ def read_traces(folder: Path, flops: Sequence[float]) -> list[Trace]:
         PerformanceError: there are none, a file is cut or wrong, or a graph cannot be carried out; the
             message says rank, node and name.
     """
-    found = {int(match[1]): path for path in sorted(folder.glob("*.et")) if (match := _NAME.fullmatch(path.name))}
+    found: dict[int, Path] = {}
+    for path in sorted(folder.glob("*.et")):
+        if match := _NAME.fullmatch(path.name):
+            rank = int(match[1])
+            if rank in found:
+                raise PerformanceError(f"{folder} has {found[rank].name} and {path.name}: give one trace of each rank")
+            found[rank] = path
+    names = {path.name.rsplit(".", 2)[0]: path.name for path in found.values()}
+    if len(names) > 1:
+        first, second, *_ = names.values()
+        raise PerformanceError(f"{folder} has {first} and {second}: give the traces of one NAME")
     if not found:
         raise PerformanceError(f"{folder} has no execution traces: files are called NAME.RANK.et")
     if missing := set(range(len(found))) - set(found):
@@ -116,7 +126,7 @@ def read_trace(path: Path, rank: int, flops: float, groups: Groups | None = None
                 known.update(_groups(json.loads(attributes[_GROUPS])))
                 continue
             tasks.append(_task(path, rank, node, attributes, flops))
-    except (DecodeError, ValueError, TypeError, OverflowError, EOFError) as error:
+    except (DecodeError, ValueError, TypeError, OverflowError, EOFError, RecursionError) as error:
         raise PerformanceError(f"{path}: rank {rank}: {what} is cut or wrong: {error}") from None
     if not tasks:
         raise PerformanceError(f"{path}: rank {rank}: there is no node; the file is cut")
@@ -160,7 +170,7 @@ def _group_file(path: Path) -> Groups:
         return {}
     try:
         return _groups(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError, OverflowError) as error:
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise PerformanceError(f"{path}: not a JSON object of lists of ranks: {error}") from None
 
 

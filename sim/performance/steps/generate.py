@@ -11,7 +11,7 @@ from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.run import workers_of
 from catchment.sim.performance.steps.graph import Builder, Collective, Trace
-from catchment.sim.performance.steps.ranks import partition_group, rank_count, rank_nodes
+from catchment.sim.performance.steps.ranks import partition_groups, rank_count, rank_nodes, replication_groups
 from catchment.sim.performance.steps.transformer import HALF, STATES, Transformer
 
 _MEMORY_RATE = 1.5e12
@@ -74,8 +74,8 @@ def ddp(cluster: Cluster, step: Step, rank: int) -> Trace:
 def _sharded(cluster: Cluster, step: Step, rank: int, size: int) -> Trace:
     """Layers are gathered before each pass and gradients scattered behind it, in a group; then summed across groups."""
     model, count = step.model, rank_count(cluster)
-    ranks = partition_group(rank, size)
-    across = tuple(range(rank % size, count, size))
+    partitions, replications = partition_groups(count, size), replication_groups(count, size)
+    ranks, across = partitions[rank // size], replications[rank % size]
     group, replicas = f"partition{rank // size}", f"replicas{rank % size}"
     _check_memory(cluster, model, STATES * model.parameters / len(ranks), f"states in groups of {len(ranks)}")
     forward, backward = _passes(rank_nodes(cluster)[rank], model)
@@ -103,7 +103,8 @@ def _sharded(cluster: Cluster, step: Step, rank: int, size: int) -> Trace:
         shard = HALF * model.parameters // len(ranks)
         scattered = [tasks.collective(Collective.ALL_REDUCE, "replicas", shard, *scattered, group=replicas)]
     tasks.compute("optimizer", STATES * model.parameters / len(ranks) / _MEMORY_RATE, *scattered)
-    return Trace(rank, tuple(tasks), {group: ranks, replicas: across})
+    groups = {group: ranks, replicas: across}
+    return Trace(rank, tuple(tasks), groups, {group: partitions, replicas: replications})
 
 
 def zero3(cluster: Cluster, step: Step, rank: int) -> Trace:
@@ -185,11 +186,13 @@ def coarse_plan(cluster: Cluster, step: Step) -> DualPlan:
     node = min(nodes, key=lambda each: each.flops)
     if count < 2:
         raise PerformanceError("COARSE needs two ranks: there is nothing to synchronize")
-    forward, backward = (seconds * model.layers * step.micro_steps for seconds in _passes(node, model))
+    forward, backward = (seconds * model.layers for seconds in _passes(node, model))
+    # Gradients leave in the last micro-step's backward pass: all passes before it hide nothing.
+    before = step.micro_steps * forward + (step.micro_steps - 1) * backward
     workers = workers_of(cluster)
     among = node.scale_up if len(workers) == 1 else PICOS_PER_SECOND / cluster.host_byte(*workers)
     ring, link = (min(getattr(each, key) for each in nodes) for key in ("proxy_ring", "proxy_link"))
-    costs = DualCosts(forward, backward, count, among, ring, link)
+    costs = DualCosts(before, backward, count, among, ring, link)
     return dual_plan([model.layer_bytes] * model.layers, costs)
 
 

@@ -62,11 +62,13 @@ class Trace:
 
     Attributes:
         groups: name -> ranks; "" is all ranks.
+        beside: name of a group -> all groups that carry out the same collectives at the same time, with it among them.
     """
 
     rank: int
     tasks: tuple[Task, ...]
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    beside: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
     def check(self) -> None:
         """See that every task can be reached.

@@ -28,3 +28,15 @@ def partition_group(rank: int, size: int) -> tuple[int, ...]:
     """The ranks of a partition group of neighbours, of the one that `rank` is in; ranks of one share the tuple."""
     first = rank // size * size
     return tuple(range(first, first + size))
+
+
+@lru_cache(maxsize=64)
+def partition_groups(count: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """All partition groups of so many ranks."""
+    return tuple(partition_group(first, size) for first in range(0, count, size))
+
+
+@lru_cache(maxsize=64)
+def replication_groups(count: int, size: int) -> tuple[tuple[int, ...], ...]:
+    """The ranks that have the same place in their partition groups of `size`, by place."""
+    return tuple(tuple(range(first, count, size)) for first in range(size))

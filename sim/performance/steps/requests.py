@@ -88,7 +88,9 @@ class StepRequest:
                 check_frames(cluster)
             if request.mode is Mode.FOLD:
                 request.folded(cluster)
-            request.traces(cluster)
+            traces = request.traces(cluster)
+            if request.mode is Mode.FLOW:
+                check_step(cluster, request.allreduce, traces)
         return requests
 
     def load(self) -> Cluster:
@@ -121,7 +123,9 @@ class StepRequest:
         """Simulate it: what it gave, and what ran when."""
         cluster = self.load()
         if self.mode is Mode.FLOW:
-            return run_step(cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed)
+            for_all = self.system != ET or self.scale
+            traces = self.traces(cluster)
+            return run_step(cluster, traces, allreduce=self.allreduce, seed=self.seed, for_all=for_all)
         if self.mode is Mode.FRAME:
             return self._in_frames(cluster, progress, trains=False)
         try:

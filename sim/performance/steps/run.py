@@ -15,6 +15,7 @@ from catchment.sim.performance.folding import weights
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.network import Network
 from catchment.sim.performance.run import FrameRecord, Progress, check_flow, frame_record
+from catchment.sim.performance.steps.beside import groups_beside
 from catchment.sim.performance.steps.execute import Span, execute
 from catchment.sim.performance.steps.frames import Planned, carry_out, check_frames
 from catchment.sim.performance.steps.graph import Collective, Kind, Trace
@@ -52,16 +53,20 @@ class StepOutcome:
 
 
 def run_step(
-    cluster: Cluster, traces: Sequence[Trace], *, allreduce: str = "allreduce", seed: int = 1
+    cluster: Cluster, traces: Sequence[Trace], *, allreduce: str = "allreduce", seed: int = 1, for_all: bool = True
 ) -> tuple[StepOutcome, list[Span]]:
-    """Carry out a step; one trace stands for all ranks of the cluster.
+    """Carry out a step.
+
+    Args:
+        for_all: a trace that is the only one stands for all ranks of the cluster.
 
     Raises:
         PerformanceError: the traces or the cluster are wrong, or there are more ranks than GPUs.
     """
     check_step(cluster, allreduce)
-    times = CollectiveTimes(cluster, allreduce)
-    stands_for = tuple(range(times.ranks)) if len(traces) == 1 else None
+    one_for_all = for_all and len(traces) == 1
+    times = CollectiveTimes(cluster, allreduce, groups_beside(traces), slowest=one_for_all)
+    stands_for = tuple(range(times.ranks)) if one_for_all else None
     factors = _factors(cluster, traces, times.ranks, seed)
     # The host that stands for all is as slow as the slowest.
     slower = {trace.rank: float(factors.max() if stands_for else factors[trace.rank]) for trace in traces}
@@ -106,10 +111,7 @@ def run_step_in_frames(
 def of_all(outcome: StepOutcome, spans: Sequence[Span], cluster: Cluster, folded: Cluster) -> StepOutcome:
     """What a step of the folded cluster's ranks says of all ranks."""
     stands_for, hosts = weights(cluster, folded), rank_hosts(folded)
-    computed = dict.fromkeys(range(len(hosts)), 0.0)
-    for span in spans:
-        if span.task.kind is Kind.COMPUTE:
-            computed[span.rank] += span.ended - span.began
+    computed = dict.fromkeys(range(len(hosts)), 0.0) | _computed(spans)
     mean = float(np.average(list(computed.values()), weights=[stands_for[hosts[rank]] for rank in computed]))
     late = max(0.0, outcome.computing - mean)
     return replace(
@@ -126,25 +128,26 @@ def _outcome(
 ) -> StepOutcome:
     """What the tasks of these ranks add up to."""
     seconds = max(span.ended for span in spans)
-    computing = _most(spans, Kind.COMPUTE)
+    by_rank = _computed(spans)
+    computing = max(by_rank.values(), default=0.0)
     ranks = times.ranks if stands_for else len(traces)
     exposed = (seconds - computing) / seconds if seconds else 0.0
-    communicating = _most(spans, Kind.COLLECTIVE, Kind.TRANSFER)
-    computed = sum(span.ended - span.began for span in spans if span.task.kind is Kind.COMPUTE) / len(traces)
+    communicating = _communicated(spans)
+    computed = sum(by_rank.values()) / len(traces)
     utilisation, late = (computed / seconds, max(0.0, computing - computed) / seconds) if seconds else (0.0, 0.0)
     host, sent = _sent(cluster, traces, times, stands_for)
     line = sent * cluster.host_byte(host) / PICOS_PER_SECOND / seconds if seconds else 0.0
     return StepOutcome(seconds, computing, communicating, exposed, ranks, utilisation, late, sent, line)
 
 
-def check_step(cluster: Cluster, allreduce: str) -> None:
-    """See that steps can be simulated on this cluster.
+def check_step(cluster: Cluster, allreduce: str, traces: Sequence[Trace] = ()) -> None:
+    """See that steps, or this one, can be simulated on this cluster.
 
     Raises:
         PerformanceError: they cannot.
     """
     check_flow("allreduce", cluster)
-    CollectiveTimes(cluster, allreduce)
+    CollectiveTimes(cluster, allreduce, groups_beside(traces)).check_queues(traces)
 
 
 def _sent(
@@ -183,9 +186,21 @@ def _factors(cluster: Cluster, traces: Sequence[Trace], ranks: int, seed: int) -
     return factors
 
 
-def _most(spans: Sequence[Span], *kinds: Kind) -> float:
+def _computed(spans: Sequence[Span]) -> dict[int, float]:
+    """Seconds in which each rank computed, on one stream or on several at a time."""
+    busy: dict[int, float] = {}
+    until: dict[int, float] = {}
+    for span in sorted((span for span in spans if span.task.kind is Kind.COMPUTE), key=lambda span: span.began):
+        began = max(span.began, until.get(span.rank, 0.0))
+        busy[span.rank] = busy.get(span.rank, 0.0) + max(0.0, span.ended - began)
+        until[span.rank] = max(began, span.ended)
+    return busy
+
+
+def _communicated(spans: Sequence[Span]) -> float:
+    """Seconds of all collectives and transfers of the rank where they add up to most."""
     busy: dict[int, float] = {}
     for span in spans:
-        if span.task.kind in kinds:
+        if span.task.kind in (Kind.COLLECTIVE, Kind.TRANSFER):
             busy[span.rank] = busy.get(span.rank, 0.0) + span.ended - span.began
     return max(busy.values(), default=0.0)

@@ -9,7 +9,7 @@ import pytest
 
 from catchment.sim.performance.cluster import Breakdown, Cluster, Failure, rack_spine
 from catchment.sim.performance.cluster_file import load_cluster
-from catchment.sim.performance.errors import ClusterError
+from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.failures import failures_of
 from catchment.sim.performance.models import LinkModel
 from catchment.sim.performance.network import Network
@@ -72,6 +72,48 @@ def test_a_link_between_switches_holds_a_sum_up_until_it_is_back(tmp_path: Path)
     cluster = load(tmp_path, "failures: [{what: trunk, name: r1-s0, at: 50us, until: 1ms}]\n")
     took = simulate("allreduce", cluster, Rounds(1 << 20)).rounds[0]
     assert took > 0.9e-3 > 5 * calm
+
+
+ALL, ONE = "{what: link, name: 'r*', at: 20us, until: 3ms}", "{what: link, name: r0h0, at: 10us, until: 9ms}"
+
+
+@pytest.mark.parametrize("order", [(ALL, ONE), (ONE, ALL)])
+def test_what_two_failures_hold_down_is_back_after_the_last(tmp_path: Path, order: tuple[str, str]) -> None:
+    def took(*failures: str) -> float:
+        return simulate("allreduce", load(tmp_path, f"failures: [{', '.join(failures)}]\n"), Rounds(1 << 20)).rounds[0]
+
+    both = took(*order)
+    assert both > 8.9e-3
+    assert both == pytest.approx(took(ONE), rel=0.05)
+    for_good = ONE.replace(", until: 9ms", "")
+    with pytest.raises(PerformanceError, match="nothing has moved"):
+        took(*(for_good if failure is ONE else failure for failure in order))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("host", "host"), ("switch", "switch"), ("trunk", "trunk"), ("rail", "link"), ("link", "rail"), ("rail", "rail")],
+)
+def test_failures_of_every_kind_add_up(tmp_path: Path, one: str, other: str) -> None:
+    """A rail's lines are those of its hosts' links."""
+    names = {"host": "r0h0", "switch": "r0", "trunk": "r0-s0", "link": "r0h0", "rail": "a"}
+
+    def took(*lines: str) -> float:
+        text = f"rails: [{{name: a}}]\nfailures: [{', '.join(lines)}]\n"
+        return simulate("nezha", load(tmp_path, text), Rounds(1 << 20)).rounds[0]
+
+    long = f"{{what: {one}, name: {names[one]}, at: 10us, until: 6ms}}"
+    within = f"{{what: {other}, name: {names[other]}, at: 20us, until: 2ms}}"
+    behind = f"{{what: {one}, name: {names[one]}, at: 6ms, until: 8ms}}"
+    assert took(within, long) > 5.9e-3
+    assert took(long, within) > 5.9e-3
+    assert took(behind, long) > 7.9e-3
+
+
+def test_what_is_drawn_repairs_nothing_else(tmp_path: Path) -> None:
+    drawn = "{what: link, name: r0h0, every: 100us, lasts: 100us, within: 1s}"
+    text = f"failures: [{drawn}, {{what: link, name: r0h0, at: 10us, until: 5ms}}]\n"
+    assert simulate("allreduce", load(tmp_path, text), Rounds(1 << 20)).rounds[0] > 4.9e-3
 
 
 def test_a_line_that_begins_to_lose_frames_loses_those_that_it_would_have_lost_all_along() -> None:

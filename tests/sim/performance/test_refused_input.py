@@ -64,6 +64,22 @@ def tasks(*changed: Task, **groups: tuple[int, ...]) -> Callable[[Path], None]:
     return lambda folder: write_traces(folder, "step", [Trace(2, changed, groups)])
 
 
+def nested_groups(folder: Path) -> None:
+    node = Node(id=7, name="groups", type=1)
+    node.attr.add(name="process_groups", string_val='{"a":' * 100_000)
+    with (folder / "step.2.et").open("wb") as out:
+        proto.serialize_length_prefixed(GlobalMetadata(version="0.0.4"), out)
+        proto.serialize_length_prefixed(node, out)
+
+
+def another_name(folder: Path) -> None:
+    (folder / "other.2.et").write_bytes((folder / "step.2.et").read_bytes())
+
+
+def another_name_alone(folder: Path) -> None:
+    (folder / "step.2.et").rename(folder / "other.2.et")
+
+
 def computing(**attribute: float) -> Callable[[Path], None]:
     """A node that says how long it computes by an attribute alone."""
 
@@ -102,6 +118,10 @@ def group_file(text: str) -> Callable[[Path], None]:
         (tasks(*TASKS, odd=()), r"rank 2: .* group 'odd' needs ranks"),
         (group_file('{"odd": [-1, 2]}'), r"comm_group\.json: .* group 'odd' needs ranks"),
         (group_file('{"odd": [1e400]}'), r"comm_group\.json: not a JSON object of lists of ranks"),
+        (group_file("[" * 100_000), r"comm_group\.json: not a JSON object of lists of ranks"),
+        (nested_groups, r"step\.2\.et: rank 2: the node at byte \d+ is cut or wrong: "),
+        (another_name, r"et has other\.2\.et and step\.2\.et: give one trace of each rank"),
+        (another_name_alone, r"et has other\.2\.et and step\.\d\.et: give the traces of one NAME"),
         (computing(num_ops=float("nan")), r"rank 2: node 7 \(forward\): a computation of nan us"),
         (computing(runtime=-5.0), r"rank 2: node 7 \(forward\): a computation of -5 us"),
     ],
@@ -117,6 +137,10 @@ def group_file(text: str) -> Callable[[Path], None]:
         "empty group",
         "negative rank",
         "infinite rank",
+        "deep file of groups",
+        "deep groups",
+        "two names of a rank",
+        "two names",
         "not a number of operations",
         "negative time",
     ],
@@ -203,6 +227,10 @@ def test_a_model_that_does_not_fit_the_memory(system: str, mode: str, tmp_path: 
         ("node: {scale_up: 0GBps}", r"node\.scale_up: 0GBps is not between 0\.001MBps and"),
         ("node: {proxy_ring: 0GBps}", r"node\.proxy_ring: 0GBps is not between"),
         ("hosts: [{name: r0h0, peak: 0tflops}]", r"hosts\[0\]\.peak: 0tflops is not between"),
+        (
+            "rails: [{name: a, start: 4.294967296s}]",
+            r"rails\[0\]\.start: 4\.294967296s is not between 0ps and 5e\+11ps",
+        ),
         ("failures: [{what: host, name: r0h0, at: 1e9s}]", r"failures\[0\]\.at: 1e9s is not between"),
         ("failures: [{what: host, name: r0h0, every: 1s, lasts: 1e9s, within: 2s}]", r"failures\[0\]\.lasts: 1e9s is"),
     ],
@@ -252,3 +280,13 @@ def test_a_seed_that_has_too_many_bits(words: list[str], tmp_path: Path) -> None
 def test_a_step_that_never_ends() -> None:
     with pytest.raises(PerformanceError, match="an operation of 20000 s: nothing runs longer than 10000 simulated"):
         Workload().add(Action.COMPUTE, amount=2 * 10**16)
+
+
+def test_a_ring_takes_no_slots_below_one(tmp_path: Path) -> None:
+    refused(tmp_path, FABRIC, r"-5 slots: give a power of two", "simulate", "ring", "--set", "slots=-5")
+
+
+def test_further_rails_that_take_longer_than_the_balancer_adds_up(tmp_path: Path) -> None:
+    text = FABRIC + "rails: [{name: a}, {name: b}]\n"
+    says = r"4\.29497 s for each further rail: give 0\.5 s at most"
+    refused(tmp_path, text, says, "simulate", "nezha", "--set", "together=4294967296ns")

@@ -41,11 +41,11 @@ def test_each_combination_is_what_it_is_alone() -> None:
 @pytest.mark.parametrize("system", STEPS)
 def test_the_verb_prints_each_combination(system: str) -> None:
     words = ["simulate", system, "--cluster", str(REQUEST.cluster), "--set", "layers=3", "--set", "hidden=512"]
-    words += ["--set", "node.gpus=2", "--sweep", "links.host=10gbps,100gbps", "--json"]
+    words += ["--set", "node.gpus=2", "--set", "links.up=800gbps", "--sweep", "links.host=10gbps,100gbps", "--json"]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     for one, host in zip(json.loads(done.output), ("10gbps", "100gbps"), strict=True):
         assert one["settings"] == {"links.host": host}
-        settings = {"node.gpus": "2", "links.host": host}
+        settings = {"node.gpus": "2", "links.up": "800gbps", "links.host": host}
         alone = StepRequest(system, REQUEST.cluster, Step(Transformer(3, 512)), settings).run()[0]
         assert one == {"settings": one["settings"], **asdict(alone)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from catchment.sim.performance.cluster import Cluster, Node, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.requests import STEPS, Request
 from catchment.sim.performance.run import workers_of
+from catchment.sim.performance.steps import generate
 from catchment.sim.performance.steps.generate import GENERATORS, Step, coarse_plan
 from catchment.sim.performance.steps.graph import Collective
 from catchment.sim.performance.steps.requests import StepRequest
@@ -66,6 +68,21 @@ def test_a_line_sends_what_the_designs_say(system: str, allreduce: str, rng: ran
         assert outcome.utilisation == pytest.approx(1 - outcome.exposed)
         every = [GENERATORS[system](cluster, step, rank) for rank in range(hosts * gpus)]
         assert run_step(cluster, every, allreduce=allreduce)[0].sent == pytest.approx(outcome.sent)
+
+
+@pytest.mark.parametrize("micro_steps", [1, 2, 4, 8])
+def test_no_other_cut_of_a_model_is_faster_than_the_plan(micro_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients go to proxies in the last micro-step alone."""
+    cluster = Cluster(rack_spine(racks=[[f"h{at}" for at in range(8)]], spines=0))
+    step = Step(Transformer(24, 1024, 1, 512), micro_steps)
+    plan = coarse_plan(cluster, step)
+    took = []
+    for first in range(step.model.layers + 1):
+        monkeypatch.setattr(generate, "coarse_plan", lambda *_, first=first: replace(plan, first=first))
+        took.append(run_step(cluster, [generate.coarse(cluster, step, 0)], allreduce="ring")[0].seconds)
+    assert plan.first == 8
+    assert took[plan.first] == min(took)
+    assert plan.seconds == pytest.approx(min(took), rel=0.1)
 
 
 def test_groups_with_a_part_of_each_node_share_its_line() -> None:

@@ -110,6 +110,18 @@ def test_one_trace_for_all_ranks_is_as_good_as_one_each(system: str) -> None:
     assert together.ranks == alone.ranks == 8
 
 
+def test_computing_on_two_streams_at_a_time_counts_once() -> None:
+    streams = [("a", 100.0), ("b", 60.0), ("b", 20.0), ("a", 30.0)]
+    tasks = tuple(Task(at, "work", Kind.COMPUTE, micros, stream=name) for at, (name, micros) in enumerate(streams))
+    pause = Task(4, "write", Kind.TRANSFER, 70.0, after=(3,))
+    late = Task(5, "late", Kind.COMPUTE, 50.0, after=(4,))
+    outcome, _ = run_step(cluster_of(2), [Trace(0, (*tasks, pause, late))])
+    assert outcome.seconds == pytest.approx(250e-6)
+    assert outcome.computing == pytest.approx(180e-6)
+    assert outcome.exposed == pytest.approx(70 / 250)
+    assert outcome.utilisation == pytest.approx(180 / 250)
+
+
 @pytest.mark.parametrize("system", GENERATORS)
 def test_a_step_lies_between_its_parts_and_their_sum(system: str) -> None:
     outcome, _ = run_step(cluster_of(4), [GENERATORS[system](cluster_of(4), SMALL, 0)])

@@ -114,6 +114,21 @@ def test_traces_have_frames_and_one_stands_for_all(tmp_path: Path) -> None:
     assert wide.seconds > made.seconds
 
 
+def test_a_trace_that_is_alone_is_of_one_rank_unless_it_is_scaled(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(FABRIC % 2, "utf-8")
+    folder = tmp_path / "et"
+    tasks = (Task(0, "work", Kind.COMPUTE, 50.0), Task(1, "sum", Kind.COLLECTIVE, size=1 << 16, after=(0,)))
+    write_traces(folder, "one", [Trace(0, tasks)])
+    modes = (Mode.FLOW, Mode.FRAME, Mode.TRAIN)
+    request = StepRequest("et", path, SMALL, et=folder)
+    alone = [replace(request, mode=mode).run()[0] for mode in modes]
+    assert [(each.ranks, each.sent) for each in alone] == [(1, 0.0)] * 3
+    assert [each.seconds for each in alone] == pytest.approx([50e-6] * 3)
+    scaled = [replace(request, mode=mode, scale=True).run()[0] for mode in modes]
+    assert [(each.ranks, each.sent) for each in scaled] == [(4, float(1 << 16))] * 3
+
+
 def test_what_has_no_frames_or_no_room_is_refused(tmp_path: Path) -> None:
     exchange = Task(0, "exchange", Kind.COLLECTIVE, collective=Collective.ALL_TO_ALL, size=1024)
     folder = tmp_path / "et"
