@@ -16,7 +16,7 @@ _SILENT = Faults(loss=1.0)
 _Part = tuple[str, int, int]
 """A switch, a host or a line of a rail: which of them it is, the rail, and its number there."""
 _Outage = tuple[int, int | None]
-"""From when until when something is down, in ps; None: for good."""
+"""Times in ps, from when until when something is down; None: for good."""
 
 
 def failures_of(cluster: Cluster, seed: int) -> list[Failure]:

@@ -49,7 +49,7 @@ def test_an_import_that_fails_leaves_no_store(trained: list[Path], tmp_path: Pat
 
 @pytest.mark.parametrize("moments", [False, True])
 def test_an_export_that_was_killed_is_no_smaller_model(trained: list[Path], tmp_path: Path, moments: bool) -> None:
-    """At any of its files, and before the index is written."""
+    """A kill may come at any of its files, and before the index is written."""
     killed = tmp_path / "killed"
 
     class Killed(BaseException):

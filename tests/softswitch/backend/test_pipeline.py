@@ -148,7 +148,7 @@ def test_digests_logs_and_statistics(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("levels", [21, 60])
 def test_more_metadata_than_a_packet_can_have_is_refused(tmp_path: Path, levels: int) -> None:
-    """At once, however often a type is in another."""
+    """The refusal comes at once, however often a type is in another."""
     doubling = "struct s0 { bit<8> x; }" + "".join(
         f"struct s{level} {{ s{level - 1} l; s{level - 1} r; }}" for level in range(1, levels)
     )
