@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import CollectiveError
@@ -18,6 +19,8 @@ WITHOUT_ARRAYS: Final = (BARRIER, REFUSED)
 OPS: Final = {"sum": 0, "mean": 1, "max": 2}
 NOTHING: Final = Buffer(None, 0, 0, DataType.BYTES)
 _MOST_PRIORITY = (1 << 31) - 1
+_LONGEST_NS: Final = 1 << 62
+"""146 years: the C library may add the time since the machine's start and still has 64 bits."""
 
 
 class CallOptions(NamedTuple):
@@ -50,9 +53,35 @@ def asked(priority: int, timeout: float | None, tag: int, root: int = 0) -> Call
         return USUAL
     if abs(priority) > _MOST_PRIORITY or not 0 <= tag < 1 << 32:
         raise wrong(f"priority {priority}, tag {tag}", "a priority has 32 bits, a tag is 0..2**32-1")
-    if timeout is not None and not timeout > 0:
-        raise wrong(f"a timeout of {timeout} s", "give a positive number of seconds")
-    return CallOptions(priority, 0 if timeout is None else int(timeout * 1e9), tag, root)
+    return CallOptions(priority, 0 if timeout is None else positive_nanoseconds("a timeout of", timeout), tag, root)
+
+
+def nanoseconds(what: str, seconds: Any) -> int:
+    """Seconds as the C library takes them, at least 0; more than 146 years, or infinity, are 146 years.
+
+    Args:
+        what: precedes the number in the error.
+        seconds: a real number.
+
+    Raises:
+        CollectiveError: kind ``argument``: it is NaN, or no number.
+    """
+    if not isinstance(seconds, Real) or seconds != seconds:  # noqa: PLR0124  NaN
+        raise wrong(f"{what} {seconds!r}", "give a number of seconds")
+    number: Any = seconds  # mypy knows no arithmetic of Real
+    return _LONGEST_NS if number >= _LONGEST_NS / 1e9 else int(max(number, 0) * 1e9)
+
+
+def positive_nanoseconds(what: str, seconds: Any) -> int:
+    """`nanoseconds` of a positive number, at least one.
+
+    Raises:
+        CollectiveError: kind ``argument``: it is 0 or less, NaN, or no number.
+    """
+    taken = nanoseconds(what, seconds)
+    if not seconds > 0:
+        raise wrong(f"{what} {seconds!r} s", "give a positive number of seconds")
+    return max(1, taken)
 
 
 class Numbers(NamedTuple):

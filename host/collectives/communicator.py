@@ -421,6 +421,8 @@ class Communicator:
         if not floats or op == "max":
             return self._start(kind, source, target, options, Numbers(code))
         chosen = scaling or self._scaling
+        if not hasattr(chosen, "packed"):
+            raise wrong(f"scaling {chosen!r}", "give Block, Fixed, Delayed or Whole")
         if chosen.packed and not self._stream.packed:
             raise wrong("packed lanes in a job that has none", "make the job with --packed, or scale without packed")
         if isinstance(chosen, Delayed):

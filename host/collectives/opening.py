@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from catchment.host.collectives.calls import wrong
+from catchment.host.collectives.calls import nanoseconds, positive_nanoseconds, wrong
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config
 from catchment.host.errors import EndpointError
@@ -50,10 +50,10 @@ def config_of(
     """
     if not 0 <= rank < stream.workers:
         raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
-    if not timing.timeout > 0:
-        raise wrong(f"a timeout of {timing.timeout} s", "give a positive number of seconds")
-    if timing.absent is not None and not timing.absent > 0:
-        raise wrong(f"a switch that may be absent for {timing.absent} s", "give a positive number of seconds, or None")
+    timeout_ns = positive_nanoseconds("a timeout of", timing.timeout)
+    absent_ns = 0
+    if timing.absent is not None:
+        absent_ns = positive_nanoseconds("a switch that may be absent for", timing.absent)
     if stream.key and way:
         raise wrong("a ring with tags", "no switch checks them there: make the job without --tags, or without the ring")
     if window is not None and not 1 <= window <= stream.slots:
@@ -76,10 +76,10 @@ def config_of(
         local_ip=local[0].encode(),
         switch_ip=switch[0].encode(),
         shm_path=None if path is None else path.encode(),
-        attach_ns=int(timing.timeout * 1e9),
-        timeout_ns=int(timing.timeout * 1e9),
-        spin_ns=int(timing.spin * 1e9),
-        absent_ns=0 if timing.absent is None else int(timing.absent * 1e9),
+        attach_ns=timeout_ns,
+        timeout_ns=timeout_ns,
+        spin_ns=nanoseconds("a thread that looks for frames for", timing.spin),
+        absent_ns=absent_ns,
         switch_name=switch_name.encode() or None,
         way=way,
         packed=stream.packed,

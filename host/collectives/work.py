@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from catchment.host import _collectives
-from catchment.host.collectives.calls import WITHOUT_ARRAYS, named
+from catchment.host.collectives.calls import WITHOUT_ARRAYS, named, nanoseconds
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import FAILED, Result, library
 from catchment.wire.generated.constants import DataType
@@ -52,10 +52,10 @@ class Work(_collectives.Operation):
         """Block until done, without the GIL; a signal handler (Ctrl-C) gets its turn.
 
         Raises:
-            CollectiveError: the operation failed.
+            CollectiveError: the operation failed; kind ``argument``: the timeout is NaN, or no number.
             TimeoutError: not done after `timeout` seconds; the operation goes on.
         """
-        if not self._settle(None if timeout is None else int(timeout * 1e9)):
+        if not self._settle(None if timeout is None else nanoseconds("a wait of", timeout)):
             raise TimeoutError(f"{self.operation} is not done after {timeout} s; it goes on")
         error = self._failure() if self._progress == FAILED else None
         if error is not None:

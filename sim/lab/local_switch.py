@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,18 @@ def slots_of(*, in_callers: bool) -> int:
     return SLOTS_OF_SHARERS if in_callers else SLOTS
 
 
+def _checked_slots(slots: int | None) -> int | None:
+    if slots is not None and (slots < 1 or slots & (slots - 1)):
+        raise typer.BadParameter(f"{slots} is no power of two")
+    return slots
+
+
+def _checked_patience(seconds: float) -> float:
+    if not seconds >= 0:
+        raise typer.BadParameter(f"{seconds} is no number of seconds from 0 on")
+    return seconds
+
+
 @ended_as_by_ctrl_c()
 def local_switch(
     *,
@@ -58,7 +71,8 @@ def local_switch(
         int | None,
         typer.Option(
             help=f"Vectors in flight of a group, a power of two; unless given, {SLOTS_OF_SHARERS} where ranks run the "
-            f"switch's program, else {SLOTS}."
+            f"switch's program, else {SLOTS}.",
+            callback=_checked_slots,
         ),
     ] = None,
     lanes: Annotated[
@@ -75,7 +89,9 @@ def local_switch(
             metavar="JSON",
         ),
     ] = "",
-    patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to wait for the first rank.", callback=_checked_patience)
+    ] = PATIENCE,
     in_callers: Annotated[
         bool | None,
         typer.Option(
@@ -124,11 +140,37 @@ def _place(text: str) -> dict[str, Any]:
         place = json.loads((sys.stdin.read() if text == "-" else text) or "{}")
     except ValueError:
         place = None
-    if not isinstance(place, dict) or (place and not {"job", "wid", "local", "switch", "sums"} <= place.keys()):
+    if place != {} and not _is_place(place):
         raise typer.BadParameter(
             "not what `catchment job show --json` says of a worker of an all-reduce", param_hint="--below"
         )
-    return place
+    return dict(place)
+
+
+def _is_place(said: Any) -> bool:
+    """Whether `said` has what this program takes of `JobPlan.describe`, in the types that it has there."""
+    match said:
+        case {
+            "job": str(),
+            "kind": str(),
+            "wid": int(),
+            "local": [str() as local, int() as local_port],
+            "switch": [str() as switch, int() as switch_port],
+            "sums": {"gen": int(), "lanes": int() as lanes, "slots": int() as slots, "param_bytes": int()} as sums,
+        }:
+            key = sums.get("key", "")
+            ports_fit = 0 < local_port < 1 << 16 and 0 < switch_port < 1 << 16
+            sizes_fit = lanes in SUPPORTED_LANES and slots > 0 and slots & (slots - 1) == 0
+            return ports_fit and sizes_fit and isinstance(key, str) and all(map(_is_address, (local, switch)))
+    return False
+
+
+def _is_address(text: str) -> bool:
+    try:
+        IPv4Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def main() -> None:

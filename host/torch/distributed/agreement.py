@@ -17,7 +17,8 @@ from catchment.host.torch.distributed.companion_work import GRACE, Lost
 
 _READING: Final = 5.0
 _POLL: Final = 0.005
-_MAKING: Final = timedelta(minutes=5)  # the switch program may have to be compiled first
+MAKING: Final = timedelta(minutes=5)
+"""How long the ranks wait for what one of them makes, at least: the switch program may have to be compiled first."""
 
 
 @final
@@ -68,7 +69,7 @@ class Agreement:
                 self.store.set(key, json.dumps({"failed": f"rank 0 failed: {error!r}", "hint": "", "kind": "system"}))
                 raise
             self.store.set(key, json.dumps(said))
-        said = json.loads(self._said(key, 0, max(self._timeout, _MAKING)))
+        said = json.loads(self._said(key, 0, max(self._timeout, MAKING)))
         if "failed" in said:
             raise CollectiveError(said["failed"], kind=said["kind"], hint=said["hint"], peers=(0,))
         return said["made"]

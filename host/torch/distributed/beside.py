@@ -146,17 +146,19 @@ class Beside:
         """See dist.all_gather."""
         asked = _Asked("all_gather", inputs, _every(lists), opts)
         own, given = [asked.written(outputs) for outputs in lists], asked.read(inputs)
-        return self._begun(asked, lambda gloo: gloo.allgather(own, given, opts or AllgatherOptions()))
+        return self._begun(asked, lambda gloo: gloo.allgather(_detached(own), given, opts or AllgatherOptions()))
 
     def gather(self, lists: Sequence[Tensors], inputs: Tensors, opts: Any) -> Any:
         """See dist.gather."""
         asked = _Asked("gather", inputs, _every(lists), opts)
+        self._check_lists(asked, lists, inputs)
         own, given = [asked.written(outputs) for outputs in lists], asked.read(inputs)
-        return self._begun(asked, lambda gloo: gloo.gather(own, given, opts))
+        return self._begun(asked, lambda gloo: gloo.gather(_detached(own), given, opts))
 
     def scatter(self, outputs: Tensors, lists: Sequence[Tensors], opts: Any) -> Any:
         """See dist.scatter."""
         asked = _Asked("scatter", outputs, outputs, opts)
+        self._check_lists(asked, lists, outputs)
         own, given = asked.written(outputs), [asked.read(inputs) for inputs in lists]
         return self._begun(asked, lambda gloo: gloo.scatter(own, given, opts))
 
@@ -216,9 +218,31 @@ class Beside:
         gloo = self._gloo("monitored_barrier")
         if self._rank == 0 and self._size > 1 and timeout == timedelta(0):
             raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")
+        # Gloo numbers its collectives as they begin, so what was called before begins before, as on the other ranks.
+        patience = timeout.total_seconds() if timeout > timedelta(0) else self._companion.timeout
+        if self._switch is not None and not self._switch.await_begun(patience):
+            raise CollectiveError(
+                f"monitored_barrier: the ranks have not agreed on what was called before in {patience:g} s",
+                kind="missing",
+                hint="every rank has to call the same operations in the same order",
+            )
         self._contacts.carry(lambda: gloo.monitored_barrier(timeout, wait_all_ranks))
 
     # How
+
+    def _check_lists(self, asked: _Asked, lists: Sequence[Tensors], own: Tensors) -> None:
+        """Refuse lists at the root without a tensor for each rank like this rank's own: gloo tells the root alone."""
+        if asked.root != self._rank:
+            return
+        listed = list(lists[0]) if len(lists) == 1 else []
+        wanted = [(tensor.shape, tensor.dtype, tensor.layout) for tensor in own] * self._size
+        if [(tensor.shape, tensor.dtype, tensor.layout) for tensor in listed] != wanted:
+            raise CollectiveError(
+                f"a list at the root of {in_words(asked.name, listed)}",
+                kind="argument",
+                operation=asked.in_words,
+                hint=f"give {self._size} tensors, one for each rank, of the shape and type of the rank's own",
+            )
 
     def _gloo(self, operation: str) -> Any:
         if self._switch is not None:
@@ -240,6 +264,13 @@ class Beside:
 
 def _flat(tensors: Tensors) -> list[torch.Tensor]:
     return [tensor.view(-1) for tensor in tensors]
+
+
+def _detached(lists: Sequence[Tensors]) -> list[list[torch.Tensor]]:
+    """The same memory for gloo to copy into, whatever the caller's thread does about gradients: for the thread that
+    calls gloo, which copies as this one may.
+    """
+    return [[tensor.detach() for tensor in tensors] for tensors in lists]
 
 
 def _every(lists: Sequence[Tensors]) -> list[torch.Tensor]:

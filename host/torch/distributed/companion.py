@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
+import weakref
 from datetime import timedelta
 from typing import Any, Final, final
 
@@ -16,7 +18,24 @@ from catchment.host.collectives import CollectiveError
 _INTERFACE: Final = "GLOO_SOCKET_IFNAME"
 _END: Final = 1.0  # s
 _KEPT: Final[list[Any]] = []
-atexit.register(_KEPT.clear)
+_MADE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+"""Every gloo of this process."""
+
+
+def _let_go() -> None:
+    _KEPT.clear()
+
+
+def _keep_for_ever() -> None:
+    # A forked child has none of a gloo's threads, and whoever drops one waits for their end.
+    atexit.unregister(_let_go)
+    for gloo in tuple(_MADE):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))
+    _MADE.clear()
+
+
+atexit.register(_let_go)
+os.register_at_fork(after_in_child=_keep_for_ever)
 
 
 @final
@@ -67,7 +86,6 @@ class Companion:
         """End gloo, unless it was given away; what is under way there is waited for in another thread."""
         gloo, self._gloo, self._why = self._gloo, None, "the group is closed"
         if os.getpid() != self._process:  # a forked child has none of the threads, and cannot wait for their end
-            _KEPT.append(gloo)
             return
         graves = [gloo]
         del gloo
@@ -88,4 +106,6 @@ def _connect(store: Store, rank: int, size: int, timeout: timedelta, address: st
         device = gloo.create_default_device(lazy_init=True)
     options._devices = [device]
     options._timeout = timeout
-    return gloo(store, rank, size, options)
+    made = gloo(store, rank, size, options)
+    _MADE.add(made)
+    return made

@@ -85,7 +85,11 @@ def create(place: Any, options: Any) -> Any:
         _JOB.append(_Taken(weakref.ref(switch), address))
     companion = Companion(agreement.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
     group = SwitchProcessGroup(agreement.store, rank, size, switch, companion)
-    return in_native(group, settings.scaling, settings.native)
+    try:
+        return in_native(group, settings.scaling, settings.native)
+    except CollectiveError:
+        group.shutdown()
+        raise
 
 
 def _lost(whole: SwitchGroup, ranks: list[int], patience: float) -> CollectiveError | None:

@@ -25,11 +25,11 @@ def refuse_shared_elements(tensor: torch.Tensor) -> None:
     Raises:
         CollectiveError: kind ``argument``.
     """
-    if any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
+    if _shares_elements(tensor):
         raise CollectiveError(
             f"the result does not fit into a tensor of shape {list(tensor.shape)} whose elements share memory",
             kind="argument",
-            hint="expand() makes such tensors: give a clone() of it",
+            hint="expand() and as_strided() make such tensors: give a clone() of it",
         )
 
 
@@ -54,7 +54,7 @@ class Pieces:
             return tensor
         refuse_shared_elements(tensor)
         copy = in_one_piece(tensor)
-        self._back.append((tensor.detach(), copy))
+        self._back.append((tensor, copy))
         return copy
 
     def taken(self, tensor: torch.Tensor, part: torch.Tensor) -> None:
@@ -64,7 +64,7 @@ class Pieces:
             CollectiveError: kind ``argument``: elements of it share memory.
         """
         refuse_shared_elements(tensor)
-        self._back.append((tensor.detach(), part))
+        self._back.append((tensor, part))
 
     @property
     def any_written(self) -> bool:
@@ -73,9 +73,30 @@ class Pieces:
 
     def place(self) -> None:
         """Put the results where they belong."""
-        for tensor, copy in self._back:
+        for given, copy in self._back:
+            tensor = given.detach()  # by the thread that copies, which may differ from the caller's
             tensor.copy_(copy.view(tensor.shape))
         self._back.clear()
+
+
+def _shares_elements(tensor: torch.Tensor) -> bool:
+    if tensor.numel() < 2:
+        return False
+    steps = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    if any(size > 1 and stride == 0 for stride, size in steps):
+        return True
+    steps = [(stride, size) for stride, size in steps if stride and size > 1]
+    reach = 0
+    for stride, size in steps:
+        if stride <= reach:
+            break
+        reach += stride * (size - 1)
+    else:
+        return False  # each dimension steps over all that the smaller ones reach
+    places = torch.zeros(1, dtype=torch.int64)
+    for stride, size in steps:
+        places = (places[:, None] + torch.arange(size) * stride).view(-1)
+    return not bool(places.sort().values.diff().all())
 
 
 def _is_taken(tensor: torch.Tensor) -> bool:

@@ -30,7 +30,15 @@ def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) 
         CollectiveError: kind ``system``: it is wanted and cannot be used.
     """
     switch = group.switch
-    if wanted is False or switch is None or not isinstance(scaling, Block | Fixed):
+    if wanted is False or switch is None:
+        return group.be_the_group()
+    if not isinstance(scaling, Block | Fixed):
+        if wanted:
+            raise CollectiveError(
+                f"{PROCESS_GROUP}=c++ with the scaling {type(scaling).__name__}, which the one in C++ does not have",
+                kind="system",
+                hint="take block or fixed:E, or the process group in Python",
+            )
         return group.be_the_group()
     try:
         module = _module()

@@ -6,6 +6,9 @@ import queue
 import threading
 from typing import final
 
+import torch.distributed as dist
+
+from catchment.host.torch.distributed.companion_work import Lost
 from catchment.host.torch.distributed.later_work import LaterWork
 
 
@@ -26,6 +29,19 @@ class Relay:
                 self._thread = threading.Thread(target=self._run, name="catchment-relay", daemon=True)
                 self._thread.start()
         return work
+
+    def await_begun(self, lost: Lost, timeout: float) -> bool:
+        """Wait for some seconds until every work so far has begun, or failed to; False: not in time.
+
+        Raises:
+            CollectiveError: a rank was lost meanwhile.
+        """
+        with self._starting:
+            if self._thread is None:
+                return True
+            last = LaterWork(dist.Work, "", lost)
+            self._works.put(last)
+        return last.await_begin(timeout)
 
     def close(self) -> None:
         """End; every agreement is reached or has failed by then."""

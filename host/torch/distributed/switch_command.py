@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
+import select
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import IO, Any, Final
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.agreement import MAKING
 from catchment.host.torch.distributed.settings import LOCAL_SWITCH
 
 _LOG: Final = logging.getLogger("catchment.torch")
@@ -93,14 +99,40 @@ def start(ranks: int, given: str | None = None, below: Mapping[str, Any] | None 
     line = b""
     try:
         with process.stdout as output:
-            while "compiling" in (message := json.loads(line := output.readline())):
+            said = _lines(output)
+            while "compiling" in (message := json.loads(line := next(said, b""))):
                 _LOG.warning("compiling %s for the switch, once: this may take a minute or two", message["compiling"])
         started = Started(str(message["socket"]), message.get("members", ()))
-    except (ValueError, KeyError, TypeError):
-        process.kill()
-        raise _does_not_start(ranks, command, _said(process, log, line)) from None
+    except (TimeoutError, ValueError, KeyError, TypeError) as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # of its session, with all that it has started
+        silent = f"{error}, " if isinstance(error, TimeoutError) else ""
+        raise _does_not_start(ranks, command, silent + _said(process, log, line)) from None
     threading.Thread(target=process.wait, name="end of the switch", daemon=True).start()
     return started
+
+
+def _lines(output: IO[bytes]) -> Iterator[bytes]:
+    """What a command prints, each line within `MAKING` of the one before.
+
+    Raises:
+        TimeoutError: it is silent.
+    """
+    poll = select.poll()
+    poll.register(output, select.POLLIN)
+    read = b""
+    while True:
+        until = monotonic() + MAKING.total_seconds()
+        while b"\n" not in read:
+            if not poll.poll(max(0.0, until - monotonic()) * 1e3):
+                raise TimeoutError(f"it says nothing in {MAKING.total_seconds():g} s")
+            more = os.read(output.fileno(), 1 << 16)
+            if not more:
+                yield read
+                return
+            read += more
+        line, _, read = read.partition(b"\n")
+        yield line
 
 
 def _said(process: subprocess.Popen[bytes], log: IO[bytes], line: bytes) -> str:

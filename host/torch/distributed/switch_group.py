@@ -180,6 +180,8 @@ class SwitchGroup:
                     f"all_gather of {source.numel()} x {source.dtype} into tensors of another size or type",
                     "every output is like the input; pad, or use all_gather_object",
                 )
+            for output in listed:
+                refuse_shared_elements(output)
             flat = torch.empty(self._communicator.size, source.numel(), dtype=source.dtype)
             pairs.append((in_one_piece(source).view(-1), flat.view(-1)))
             flats.append((listed, flat))
@@ -218,6 +220,8 @@ class SwitchGroup:
         """Reduce the flat inputs, which this changes; this rank takes its part of each, from an element on, for parts
         of different sizes.
         """
+        for output in outputs:
+            refuse_shared_elements(output)
 
         def take() -> None:
             for output, source, begin in zip(outputs, inputs, begins, strict=True):
@@ -262,6 +266,14 @@ class SwitchGroup:
             check = partial(self._check_sizes, told, asked)
         agreed = self._run(method, *arguments, tag=tag, timeout=_seconds(timeout), asked=asked)
         return self._relayed([agreed], check, asked, start)
+
+    def await_begun(self, timeout: float) -> bool:
+        """Wait for some seconds until all that was called and goes another way has begun; False: not in time.
+
+        Raises:
+            CollectiveError: a rank was lost meanwhile.
+        """
+        return self._relay.await_begun(self.lost, timeout)
 
     def _check_sizes(self, told: torch.Tensor, asked: str) -> None:
         check_sizes(self._order.by_rank(told), self._rank, asked)
@@ -345,7 +357,7 @@ class SwitchGroup:
         return self._relay.begin(LaterWork(partial(_when_agreed, agreed, start), "the ranks have not agreed"))
 
     def _reorder(self, gathered: torch.Tensor) -> None:
-        parts = gathered.view(self._communicator.size, -1)
+        parts = gathered.detach().view(self._communicator.size, -1)
         parts.copy_(self._order.by_rank(parts))
 
     def _work(self, parts: list[Work], result: list[torch.Tensor], after: Sequence[Step]) -> SwitchWork:
@@ -416,7 +428,7 @@ def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
         return source.view(-1), []
     refuse_shared_elements(source)
     flat = in_one_piece(source).view(-1)
-    return flat, [lambda: source.copy_(flat.view(source.shape))]
+    return flat, [lambda: tensor.detach().copy_(flat.view(tensor.shape))]  # detached by the thread that copies
 
 
 def timeout_of(opts: Any) -> timedelta:

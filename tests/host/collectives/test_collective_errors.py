@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
 import resource
@@ -16,7 +17,7 @@ from forked import begin_child, in_child, said_yes
 
 from catchment.controlplane.jobs import JobPlan
 from catchment.host import Stream
-from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed
+from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, calls
 from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ("w0", "w1", "w2")
@@ -370,7 +371,11 @@ def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
         lambda rank: rank.all_reduce(np.zeros(4, np.int32), op="mean"),
         lambda rank: rank.all_reduce(np.zeros(4, np.float32), op="product"),
         lambda rank: rank.all_reduce(np.zeros(4, np.float32), scaling=Fixed(200)),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), scaling=3),
         lambda rank: rank.all_reduce(np.zeros(4, np.float32), timeout=0.0),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), timeout=-math.inf),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), timeout=math.nan),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), timeout="3"),
         lambda rank: rank.all_reduce(np.zeros(4, np.float32), tag=-1),
         lambda rank: rank.reduce(np.zeros(4, np.float32), root=3),
         lambda rank: rank.broadcast(b"read-only", root=(rank.rank + 1) % 3),
@@ -384,12 +389,44 @@ def test_bad_arguments_are_refused_at_once(call: Any, ranks: list[Communicator])
     assert caught.value.kind == "argument"
 
 
+def test_seconds_as_the_library_takes_them() -> None:
+    most = calls.nanoseconds("a timeout of", math.inf)
+    assert most == calls.nanoseconds("a timeout of", 1e12) == calls.positive_nanoseconds("a timeout of", 10**400)
+    assert most > 100 * 365 * 24 * 3600 * 10**9
+    assert calls.nanoseconds("a wait of", -math.inf) == calls.nanoseconds("a wait of", 0) == 0
+    assert calls.positive_nanoseconds("a timeout of", 1e-12) == 1
+    assert calls.nanoseconds("a wait of", np.float32(1.5)) == 1_500_000_000
+
+
+def test_the_longest_timeouts_are_taken(ranks: list[Communicator]) -> None:
+    arrays = [np.full(700, rank + 1.0, np.float32) for rank in range(3)]
+
+    def add(rank: Communicator) -> None:
+        work = rank.all_reduce(arrays[rank.rank], timeout=(math.inf, 1e12, 1e300)[rank.rank])
+        with pytest.raises(CollectiveError, match="a wait of nan") as caught:
+            work.wait(math.nan)
+        assert caught.value.kind == "argument"
+        work.wait(math.inf)
+
+    assert together(ranks, add) == [None] * 3
+    assert all((array == 6.0).all() for array in arrays)
+
+
+def test_the_longest_times_of_a_communicator_are_taken(lab: ShmLab, job: JobPlan) -> None:
+    with communicators(lab, job, timeout=math.inf, absent=1e12) as ranks:
+        assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * 3
+
+
 def test_bad_communicators_are_refused() -> None:
     stream = Stream(gen=1, workers=4)
     where: dict[str, Any] = {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
     for wrong in (
         {"rank": 4},
         {"rank": 0, "timeout": 0},
+        {"rank": 0, "timeout": math.nan},
+        {"rank": 0, "timeout": "3"},
+        {"rank": 0, "absent": math.nan},
+        {"rank": 0, "spin": math.nan},
         {"rank": 0, "window": 65},
         {"rank": 0, "port": "serial:1"},
         {"rank": 0, "local": ("here", 1)},

@@ -17,11 +17,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
 from catchment.host.collectives import Communicator
+from catchment.sim.lab import local_switch
 from catchment.sim.lab.local_switch import SLOTS, SLOTS_OF_SHARERS
 from catchment.wire.socket_folder import socket_folder
+
+_APP = typer.Typer()
+_APP.command()(local_switch.local_switch)
 
 
 @pytest.fixture
@@ -211,3 +217,53 @@ def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:
     program = "import sys, catchment.sim.lab.local_switch; print([n for n in ('numpy', 'torch') if n in sys.modules])"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+_PLACE: dict[str, Any] = {
+    "job": "train",
+    "kind": "allreduce",
+    "wid": 0,
+    "local": ["127.0.0.1", 40000],
+    "switch": ["127.0.0.1", 51836],
+    "sums": {"gen": 1, "workers": 2, "slots": 64, "lanes": 64, "param_bytes": 1408},
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--slots", "100"], "100 is no power of two"),
+        (["--slots", "0"], "0 is no power of two"),
+        (["--slots", "-8"], "-8 is no power of two"),
+        (["--patience", "nan"], "nan is no number of seconds"),
+        (["--patience", "-1"], "-1.0 is no number of seconds"),
+        *(
+            (["--below", json.dumps({**_PLACE, **wrong})], "not what `catchment job show --json` says")
+            for wrong in (
+                {"wid": "0"},
+                {"local": "127.0.0.1:40000"},
+                {"local": ["127.0.0.1"]},
+                {"switch": ["switch", 51836]},
+                {"switch": ["127.0.0.1", 0]},
+                {"sums": 1024},
+                {"sums": {**_PLACE["sums"], "lanes": "64"}},
+                {"sums": {**_PLACE["sums"], "lanes": 65}},
+                {"sums": {**_PLACE["sums"], "slots": None}},
+                {"sums": {**_PLACE["sums"], "key": 7}},
+                {"kind": None},
+            )
+        ),
+        (["--below", "[1]"], "not what `catchment job show --json` says"),
+        (["--below", "{"], "not what `catchment job show --json` says"),
+    ],
+)
+def test_options_that_are_none_are_refused_in_words(arguments: list[str], said: str) -> None:
+    run = CliRunner().invoke(_APP, arguments)
+    assert run.exit_code == 2
+    assert said in " ".join(run.output.replace("\u2502", " ").split())
+
+
+def test_what_a_job_says_of_a_worker_is_a_place() -> None:
+    described = {**_PLACE, "host": "w0", "switch_name": "s1"}
+    assert local_switch._place(json.dumps(described)) == described
+    assert local_switch._place("") == {}

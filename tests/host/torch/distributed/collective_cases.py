@@ -613,3 +613,39 @@ def case_destroyed_and_made_again(rank: int, size: int) -> None:
     tensor = data(rank, torch.float32, 1000)
     dist.all_reduce(tensor)
     check_sum(tensor, stacked(size, torch.float32, 1000))
+
+
+def case_a_monitored_barrier_behind_what_goes_beside_the_switch(rank: int, size: int) -> None:
+    """Gloo numbers its collectives as they begin: the same on all ranks only in the order of the calls."""
+    world = dist.group.WORLD
+    assert world is not None
+    for turn in range(30):
+        tensor = torch.full((64,), float(rank), dtype=torch.float64)
+        if rank == 1 and turn % 2:
+            time.sleep(0.002)  # the others agree with it only now
+        work = dist.all_reduce(tensor, async_op=True)
+        world.monitored_barrier(timedelta(seconds=60))
+        work.wait()
+        assert tensor.tolist() == [size * (size - 1) / 2] * 64
+
+
+def case_results_go_where_only_the_callers_thread_may_write(rank: int, size: int) -> None:
+    """Tensors of inference mode and parameters, into which other threads of the group copy."""
+    for allowed in (torch.inference_mode, torch.no_grad):
+        for dtype in (torch.float32, torch.float64):
+            with allowed():
+                made = [torch.nn.Parameter(torch.zeros(4, dtype=dtype)) for _ in range(size)]
+                dist.gather(data(rank, dtype, 4), made if rank == 0 else None)
+                wide = [torch.nn.Parameter(data(rank, dtype, 4, 2)) for _ in range(2)]
+                views = [tensor[:, 0] for tensor in wide]
+                # The threads that complete futures write; `wait` might have this one do so.
+                dist.all_reduce(views[0], async_op=True).get_future().wait()
+                dist.broadcast(views[1], 1, async_op=True).get_future().wait()
+                if rank == 0:
+                    assert torch.equal(torch.stack(made), stacked(size, dtype, 4))
+                check_sum(views[0], stacked(size, dtype, 4, 2)[:, :, 0])
+                assert torch.equal(views[1], data(1, dtype, 4, 2)[:, 0])
+    with torch.inference_mode():
+        objects: list[object] = [None] * size
+        dist.gather_object({"rank": rank}, objects if rank == 0 else None)
+    assert rank or objects == [{"rank": other} for other in range(size)]

@@ -44,6 +44,8 @@ def main() -> None:
             torch.manual_seed(7)
             case(rank, size)
             print(json.dumps({"case": name}), flush=True)
+        except SystemExit:  # a forked child of a case
+            raise
         except BaseException:  # pytest.raises fails with one
             print(json.dumps({"case": name, "error": traceback.format_exc()}), flush=True)
     dist.destroy_process_group()

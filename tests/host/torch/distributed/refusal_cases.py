@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import signal
+import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +20,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.settings import Settings
+
+PATIENCE = 60.0
 
 
 def goes_on(rank: int, size: int) -> None:
@@ -62,6 +67,29 @@ def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> Non
     assert all("made before fork()" in text for text in errors[:3]) and errors[3] == "", errors
     under_way.wait()
     goes_on(rank, size)
+
+
+def case_a_forked_child_ends_in_order(rank: int, size: int) -> None:
+    """With what an interpreter does at its end, whether the child has left the groups or not."""
+    alone = [dist.new_group([other]) for other in range(size)][rank]
+    for group in (None, alone):
+        dist.all_reduce(torch.ones(4), group=group)
+        dist.all_reduce(torch.ones(4).double(), group=group)
+    faulthandler.cancel_dump_traceback_later()  # a child would wait at its end for the thread that does it
+    for leaves in (False, True):
+        child = os.fork()
+        if child == 0:
+            if leaves:
+                dist.destroy_process_group()
+            sys.exit(0)
+        until = time.monotonic() + PATIENCE
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+            time.sleep(0.01)
+        assert os.waitstatus_to_exitcode(ended[1]) == 0
+        goes_on(rank, size)
+    faulthandler.dump_traceback_later(6 * PATIENCE, exit=True)
 
 
 def case_ranks_that_want_different_ways_are_told(rank: int, size: int) -> None:
@@ -186,6 +214,16 @@ def case_elements_that_share_memory_are_refused(rank: int, size: int) -> None:
     for tensor in (torch.ones(1).expand(4), torch.ones(1, dtype=torch.float64).expand(4)):
         refused("argument", lambda tensor=tensor: dist.all_reduce(tensor), "share memory", "clone()")  # type: ignore[misc]
         goes_on(rank, size)
+    for made in (lambda: torch.ones(1).expand(4), lambda: torch.ones(6).as_strided((4, 3), (1, 1))):
+        outs = [made() for _ in range(size)]
+        refused("argument", lambda outs=outs: dist.all_gather(outs, outs[0].clone()), "share memory")  # type: ignore[misc]
+        goes_on(rank, size)
+        refused("argument", lambda outs=outs: dist.all_reduce(outs[0]), "share memory")  # type: ignore[misc]
+        goes_on(rank, size)
+    parts = [torch.ones(4 + other) for other in range(size)]
+    out = torch.ones(1).expand(4 + rank)
+    refused("argument", lambda: dist.reduce_scatter(out, parts), "share memory")
+    goes_on(rank, size)
 
 
 def case_sizes_of_all_to_all_that_do_not_fit(rank: int, size: int) -> None:
@@ -226,6 +264,17 @@ def case_lists_of_other_lengths(rank: int, size: int) -> None:
     refused("argument", lambda: dist.reduce_scatter(torch.empty(2), lists), "[1, 3]")
     refused("argument", lambda: dist.reduce_scatter(torch.empty(2), [torch.ones(2)]), "[2]")
     goes_on(rank, size)
+
+
+def case_a_list_at_the_root_that_is_not_like_the_roots_own_tensor(rank: int, size: int) -> None:
+    plain, part = torch.ones(4), torch.ones(5)
+    for wrong in ([plain, part], [torch.ones(2, 2)] * 2, [plain], [plain] * 3):
+        for call in (dist.scatter, dist.gather):
+            given = (torch.ones(4), [tensor.clone() for tensor in wrong] if rank == 0 else None)
+            words = ("a list at the root of", "give 2 tensors") if rank == 0 else ("rank 0", "wrong")
+            kind = "mismatch" if rank else "argument"
+            refused(kind, lambda call=call, given=given: call(*given), *words)  # type: ignore[misc]
+            goes_on(rank, size)
 
 
 def case_a_monitored_barrier_without_time(rank: int, size: int) -> None:

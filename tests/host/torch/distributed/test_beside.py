@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 
+from catchment.checkout import ROOT
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.beside import Beside
 from catchment.host.torch.distributed.companion import Companion
-from catchment.host.torch.distributed.companion_work import watched
-from catchment.host.torch.distributed.layouts import Pieces
+from catchment.host.torch.distributed.companion_work import nobody_lost, watched
+from catchment.host.torch.distributed.later_work import LaterWork
+from catchment.host.torch.distributed.layouts import Pieces, refuse_shared_elements
+from catchment.host.torch.distributed.relay import Relay
 from catchment.host.torch.distributed.sizes import Sizes, check_sizes
+from catchment.host.torch.distributed.switch_group import _in_place
 
 SIZE = 2
 
@@ -104,6 +112,155 @@ def test_a_negated_or_conjugated_view_is_not_taken_as_it_is() -> None:
         assert torch.equal(tensor, copy)
     plain = torch.ones(3)
     assert Pieces().written(plain) is plain and Pieces().read(plain) is plain
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "shared"),
+    [
+        ((4, 3), (1, 1), True),
+        ((4, 3), (2, 1), True),
+        ((4, 1, 3), (3, 1, 1), False),
+        ((2, 3), (3, 2), False),
+        ((2, 3), (4, 2), True),
+        ((3, 4), (1, 3), False),
+        ((2, 2), (0, 1), True),
+        ((2, 0), (0, 1), False),
+        ((1, 1), (0, 0), False),
+        ((), (), False),
+    ],
+)
+def test_elements_that_share_memory(shape: tuple[int, ...], strides: tuple[int, ...], *, shared: bool) -> None:
+    tensor = torch.zeros(40).as_strided(shape, strides)
+    with pytest.raises(CollectiveError, match="share memory") if shared else nullcontext():
+        refuse_shared_elements(tensor)
+
+
+class Elsewhere:
+    """A switch on which all ranks agree, and what goes another way begins in another thread."""
+
+    lost = staticmethod(nobody_lost)
+    order = None
+
+    def __init__(self, *, agreed: bool = True) -> None:
+        self._agreed = agreed
+
+    def check_process(self) -> None:
+        """It is this process."""
+
+    def await_begun(self, _: float) -> bool:
+        """Whether the ranks have agreed."""
+        return self._agreed
+
+    def beside(self, *given: Any, **_: Any) -> Any:
+        """What begins."""
+        begun: list[Any] = []
+        thread = threading.Thread(target=lambda: begun.append(given[-1]()))
+        thread.start()
+        thread.join()
+        return begun[0]
+
+
+class Gloo:
+    """Gathers this rank's own tensors."""
+
+    timeout = 60.0
+
+    def for_(self, _: str) -> Gloo:
+        """Itself, as its companion."""
+        return self
+
+    def gather(self, outputs: Any, inputs: Any, _: Any) -> SimpleNamespace:
+        """Copy, in the thread that calls."""
+        for tensor in outputs[0]:
+            tensor.copy_(inputs[0])
+        return SimpleNamespace(wait=lambda *_: True)
+
+
+def gathering(switch: Elsewhere) -> Callable[[Sequence[torch.Tensor], torch.Tensor], Any]:
+    """The gather of a root."""
+    made: Any = Beside(Gloo(), switch, 0, SIZE)  # type: ignore[arg-type]
+    options: Any = dist.GatherOptions()
+    options.rootRank = 0
+    return lambda tensors, own: made.gather([tensors], [own], options)
+
+
+@pytest.mark.parametrize("allowed", [torch.inference_mode, torch.no_grad])
+def test_another_thread_may_write_where_the_callers_thread_may(allowed: Callable[[], Any]) -> None:
+    with allowed():
+        outputs = [torch.nn.Parameter(torch.zeros(6)) for _ in range(SIZE)]
+        gathering(Elsewhere())(outputs, torch.ones(6)).wait()
+        assert all(tensor.tolist() == [1.0] * 6 for tensor in outputs)
+        parameter, pieces = torch.nn.Parameter(torch.zeros(6, 2)), Pieces()
+        pieces.written(parameter[:, 0]).fill_(3.0)
+        failed: list[BaseException] = []
+        flat, steps = _in_place(parameter[:, 1])
+        flat.fill_(4.0)
+
+        def place() -> None:
+            try:
+                pieces.place()
+                steps[0]()
+            except RuntimeError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=place)
+        thread.start()
+        thread.join()
+        assert not failed and parameter.tolist() == [[3.0, 4.0]] * 6
+
+
+@pytest.mark.parametrize("shapes", [[(4,)], [(4,)] * 3, [(4,), (5,)], [(2, 2)] * 2])
+def test_a_list_at_the_root_is_like_its_own_tensor(shapes: list[tuple[int, ...]]) -> None:
+    own = torch.ones(4)
+    with pytest.raises(CollectiveError, match="a list at the root of gather") as caught:
+        gathering(Elsewhere())([torch.zeros(shape) for shape in shapes], own)
+    assert caught.value.kind == "argument"
+    with pytest.raises(CollectiveError, match="float64"):
+        gathering(Elsewhere())([torch.zeros(4).double()] * SIZE, own)
+
+
+def test_a_monitored_barrier_waits_for_what_was_called_before() -> None:
+    made: Any = Beside(Gloo(), Elsewhere(agreed=False), 0, SIZE)  # type: ignore[arg-type]
+    with pytest.raises(CollectiveError, match="have not agreed on what was called before in 5 s") as caught:
+        made.monitored_barrier(timedelta(seconds=5), False)
+    assert caught.value.kind == "missing"
+    relay, agreed = Relay(), threading.Event()
+    assert relay.await_begun(nobody_lost, 60.0)
+
+    def start() -> dist.Work:
+        agreed.wait()
+        return dist.Work()
+
+    relay.begin(LaterWork(start, ""))
+    assert not relay.await_begun(nobody_lost, 0.01)
+    agreed.set()
+    assert relay.await_begun(nobody_lost, 60.0)
+    relay.close()
+    assert relay.await_begun(nobody_lost, 60.0)
+
+
+FORKING = """
+import os, signal, sys
+from datetime import timedelta
+import torch.distributed as dist
+from catchment.host.torch.distributed.companion import Companion
+companion = Companion(dist.HashStore(), 0, 1, timedelta(seconds=60), "127.0.0.1", wanted=True)
+if "given away" in sys.argv:
+    companion.give_away()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    if "left" in sys.argv:
+        companion.close()
+    sys.exit(0)
+sys.exit(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+"""
+
+
+@pytest.mark.parametrize("what", [["left"], ["left", "given away"], ["given away"], []])
+def test_a_forked_child_ends_in_order(what: list[str]) -> None:
+    """Its parent's threads are not there, and the end of a gloo would wait for them."""
+    assert subprocess.run([sys.executable, "-c", FORKING, *what], cwd=ROOT, check=False).returncode == 0
 
 
 def test_sizes_that_all_ranks_agree_on_and_others() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -12,9 +14,10 @@ import torch
 from catchment.checkout import ROOT
 from catchment.controlplane.jobs import Allocator, JobRequest
 from catchment.controlplane.topology import Topology
-from catchment.host.collectives import Block, CollectiveError, Fixed, RailPolicy, Whole
+from catchment.host.collectives import Block, CollectiveError, Delayed, Fixed, RailPolicy, Scaling, Whole
 from catchment.host.torch.distributed.file_seat import FileSeat
 from catchment.host.torch.distributed.job_file import JobFile
+from catchment.host.torch.distributed.native_group import in_native
 from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.settings import Settings
 
@@ -136,3 +139,13 @@ def test_a_job_file_may_be_on_several_rails(tmp_path: Path) -> None:
     assert JobFile(path, 4).take_part(seat.workers) is None, "what lets a rail fail is no part for a group of ranks"
     with pytest.raises(CollectiveError, match="on several rails each host is one rank"):
         JobFile(path, 8)
+
+
+@pytest.mark.parametrize("scaling", [Whole(), Delayed("loss")])
+def test_a_scaling_that_the_group_in_cpp_has_not_is_refused_where_that_one_is_wanted(scaling: Scaling) -> None:
+    group: Any = SimpleNamespace(switch=object(), be_the_group=lambda: "the one in Python")
+    with pytest.raises(CollectiveError, match=rf"c\+\+ with the scaling {type(scaling).__name__}") as raised:
+        in_native(group, scaling, wanted=True)
+    assert raised.value.kind == "system"
+    for wanted in (None, False):
+        assert in_native(group, scaling, wanted) == "the one in Python"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import suppress
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 import torch.distributed as dist
@@ -96,8 +98,31 @@ def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.Lo
     ]
 
 
+@pytest.mark.parametrize("first", ["", "sys.stdout.write('{'); sys.stdout.flush()"])
+def test_a_command_that_never_speaks_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+    """With the process that it has started, which has the other end of what would be read."""
+    monkeypatch.setattr(switch_command, "MAKING", timedelta(seconds=3))
+    told = tmp_path / "told"
+    body = (
+        f"import os, subprocess, time\n{first}\n"
+        f"child = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(told)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "time.sleep(600)"
+    )
+    with pytest.raises(CollectiveError, match=r"does not start.*it says nothing in 3 s") as raised:
+        switch_command.start(2, str(command(tmp_path / "switch", body)))
+    assert raised.value.kind == "system"
+    for process in told.read_text().split():
+        stat = Path(f"/proc/{process}/stat")
+        with suppress(FileNotFoundError):
+            until = monotonic() + 60
+            while stat.read_text().rpartition(") ")[2][0] not in "ZX":
+                assert monotonic() < until, f"process {process} goes on"
+                sleep(0.01)
+
+
 def test_what_stops_the_first_rank_is_every_ranks_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreement, "_MAKING", timedelta(seconds=5))
+    monkeypatch.setattr(agreement, "MAKING", timedelta(seconds=5))
     first = Agreement(dist.HashStore(), 0, 1, timedelta(seconds=5))
     other = copy(first)
     other.rank = 1
