@@ -52,12 +52,14 @@ def run(
     if certificates is None:
         certificates = folder / "certificates"
         authority.make(certificates, place.topology.hosts)
+    # Several topologies share the folder where their jobs are noted, unless they are emulated networks.
+    own = folder / ("controller.sock" if place.network else f"{place.topology.name}.controller.sock")
     settings = Settings(
         topology=place.topology,
         addresses={name: place.address(name) for name in place.topology.switches},
         folder=folder,
         certificates=certificates,
-        listen=tuple(listen or (f"unix:{folder / 'controller.sock'}", "127.0.0.1:0")),
+        listen=tuple(listen or (f"unix:{own}", "127.0.0.1:0")),
         timing=replace(Timing(), silence=silence),
         ports=SwitchPorts(),
         prometheus=None if prometheus is None else listening_address(prometheus),
@@ -87,6 +89,10 @@ def make_certificates(
     `--revoke` says otherwise. For development and labs: each host gets its own host-NAME.crt, host-NAME.key and ca.crt,
     each switch that the topology gives a tls: address switch-NAME.crt, .key and ca.crt, and nobody ca.key.
     """
+    if revoke and not renew:
+        raise ControllerError(
+            "--revoke is of a certificate that --renew NAME replaces: say which, as --renew w0 --revoke"
+        )
     if renew:
         for name in renew:
             typer.echo(authority.renew(folder, _in_certificate(name), address or (), revoke=revoke))

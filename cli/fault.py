@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from catchment.cli.each_switch import on_each
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import Place, TopologyOption, complete_switch, find_place
 from catchment.controlplane.client import SwitchError
@@ -19,6 +20,8 @@ from catchment.wire.generated.constants import PacketType
 app = typer.Typer(help="Damage on purpose, to see what it does.", no_args_is_help=True)
 
 SwitchName = Annotated[str, typer.Argument(help="Switch name.", autocompletion=complete_switch)]
+_LONGEST_PORT = 10
+"""Digits."""
 _SIDES = {Direction.INGRESS: "in.", Direction.EGRESS: "out."}
 
 
@@ -94,48 +97,61 @@ def clear(
     ] = None,
     topology: TopologyOption = None,
 ) -> None:
-    """Take every fault off, of the program and of the ports; rates of the topology stay."""
+    """Take every fault off, of the program and of the ports; rates of the topology stay.
+
+    A switch that fails is named at the end, and keeps its faults; the others lose theirs.
+    """
     place = find_place(topology)
-    ports = SwitchPorts()
-    for name in [place.topology.switch(switch).name] if switch else place.topology.switches:
-        with place.connect(name) as client:
-            clear_loss(client)
-        address = place.address(name)
-        if faulty := ports.read(address):
-            ports.write(address, dict.fromkeys(faulty, OFF) | port_faults(place.topology, name))
-        place.keep(name)
-    typer.echo("nothing is damaged on purpose" + (f" on {switch}" if switch else ""))
+    named = [place.topology.switch(switch).name] if switch else list(place.topology.switches)
+    done = on_each(named, lambda name: _clear(place, name))
+    if done.results:
+        where = f" on {', '.join(done.results)}" if switch or done.failures else ""
+        typer.echo(f"nothing is damaged on purpose{where}")
+    done.complain()
+
+
+def _clear(place: Place, switch: str) -> None:
+    with place.connect(switch) as client:
+        clear_loss(client)
+    ports, address = SwitchPorts(), place.address(switch)
+    if faulty := ports.read(address):
+        ports.write(address, dict.fromkeys(faulty, OFF) | port_faults(place.topology, switch))
+    place.keep(switch)
 
 
 @app.command("list")
 def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """What is damaged on purpose, and by whom: the program, or a port."""
     place = find_place(topology)
-    found: list[dict[str, str | int | float]] = []
-    for name in place.topology.switches:
-        with place.connect(name, read_only=True) as client:
-            found += [
-                {
-                    "switch": name,
-                    "by": "program",
-                    "port": port,
-                    "direction": way,
-                    "type": kind,
-                    "faults": f"loss={loss:g}",
-                    "loss": loss,
-                }
-                for way, port, kind, loss in losses(client)
-            ]
-        faults = SwitchPorts().read(place.address(name))
-        found += [
-            {"switch": name, "by": "port", "port": port, "direction": "-", "type": "any", "faults": spec}
-            for port, spec in faults.items()
-        ]
+    done = on_each(place.topology.switches, lambda name: _damage(place, name))
+    found = [one for of_switch in done.results.values() for one in of_switch]
     if as_json:
         print_json(found)
-        return
-    columns = ("switch", "by", "port", "direction", "type", "faults")
-    print_table("damage on purpose", columns, [tuple(one[name] for name in columns) for one in found])
+    else:
+        columns = ("switch", "by", "port", "direction", "type", "faults")
+        print_table("damage on purpose", columns, [tuple(one[name] for name in columns) for one in found])
+    done.complain()
+
+
+def _damage(place: Place, switch: str) -> list[dict[str, str | int | float]]:
+    with place.connect(switch, read_only=True) as client:
+        found: list[dict[str, str | int | float]] = [
+            {
+                "switch": switch,
+                "by": "program",
+                "port": port,
+                "direction": way,
+                "type": kind,
+                "faults": f"loss={loss:g}",
+                "loss": loss,
+            }
+            for way, port, kind, loss in losses(client)
+        ]
+    faults = SwitchPorts().read(place.address(switch))
+    return found + [
+        {"switch": switch, "by": "port", "port": port, "direction": "-", "type": "any", "faults": spec}
+        for port, spec in faults.items()
+    ]
 
 
 def _spec(damage: dict[str, float | str | None], sides: list[Direction], seed: int | None) -> str:
@@ -153,7 +169,7 @@ def _ports(place: Place, switch: str, wanted: list[str] | None) -> list[int]:
     names = {(peer.name if isinstance(peer, Host) else peer.switch): number for number, peer in plugged.items()}
     found = []
     for text in wanted:
-        number = int(text) if text.isdecimal() else names.get(text)
+        number = int(text) if text.isdecimal() and len(text) <= _LONGEST_PORT else names.get(text)
         if number is None or number not in plugged:
             have = ", ".join(f"{number} ({name})" for name, number in names.items())
             raise SwitchError(f"switch {switch} has no port {text!r}; it has: {have}")

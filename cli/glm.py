@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.output import JsonOption, plain_console, print_json, print_table, printable
 from catchment.cli.seconds import seconds_option
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.ending_signals import ended_as_by_ctrl_c
@@ -228,7 +228,6 @@ _Make = Callable[[Callable[[float], None], Callable[[str], None]], "Runner"]
 
 def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
     """Train with a bar on standard error; notices go there as lines."""
-    from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from catchment.host import glm  # noqa: PLC0415
@@ -237,7 +236,7 @@ def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
     text, facts = TextColumn("{task.description}"), TextColumn("{task.fields[facts]}")
     columns = (text, BarColumn(), facts, TimeElapsedColumn(), TimeRemainingColumn())
     epochs = prepared.training.epochs
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=plain_console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=epochs, facts="starting")
         score = score_name(prepared.training.loss)
 
@@ -245,7 +244,10 @@ def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
             said = f"epoch {report.epoch}/{epochs}  loss {report.loss:.5f}  {score} {report.score:.4f}"
             bar.update(task, completed=report.epoch, facts=said)
 
-        runner = make(lambda share: bar.update(task, completed=share * epochs), bar.console.print)
+        def notice(text: str) -> None:
+            bar.console.print(printable(text))
+
+        runner = make(lambda share: bar.update(task, completed=share * epochs), notice)
         return glm.train(prepared, runner, on_report)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ NumberArgument = Annotated[int, typer.Argument(help="Its number.", min=1, max=LA
 PortsArgument = Annotated[
     list[str], typer.Argument(metavar="PORT[:INSTANCE]...", help="A copy for each; INSTANCE is the egress_rid.")
 ]
+_PORT = re.compile(r"(?P<port>[0-9]{1,10})(?::(?P<instance>[0-9]{1,10})?)?")
 LengthOption = Annotated[int, typer.Option(help="Bytes of a clone; 0: all of it.", min=0, max=LARGEST["packet_length"])]
 
 
@@ -115,10 +117,13 @@ def delete_session(
 def _replicas(words: Iterable[str]) -> tuple[Replica, ...]:
     result = []
     for word in words:
-        port, _, instance = word.partition(":")
-        if not port.isdecimal() or not (instance or "0").isdecimal():
+        found = _PORT.fullmatch(word)
+        if found is None:
             raise SwitchError(f"{word!r} is not PORT or PORT:INSTANCE, as in 3 or 3:1")
-        result.append(Replica(int(port), int(instance or 0)))
+        port, instance = int(found["port"]), int(found["instance"] or 0)
+        if max(port, instance) > LARGEST_NUMBER:
+            raise SwitchError(f"{word!r}: neither a port nor an instance is above {LARGEST_NUMBER}")
+        result.append(Replica(port, instance))
     return tuple(result)
 
 

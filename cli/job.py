@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,22 +13,31 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
+from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
+from catchment.controlplane.controller.presence import Presence, wait_for
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.deployment.lifecycle import (
     deploy_job,
     keep_generations_clean,
     remove_job,
+    remove_job_where_possible,
     renew_job,
     reserve_job,
 )
+from catchment.controlplane.deployment.ownership import Ownership
 from catchment.controlplane.deployment.records import JobRecord
+from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobError, JobRequest
+from catchment.controlplane.jobs.forgotten import take_off_forgotten
 from catchment.controlplane.jobs.kind import all_kinds
+from catchment.controlplane.jobs.turn import turn
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
+_TURN_PATIENCE = 6
+"""Times CATCHMENT_TIMEOUT: a command that has its turn may wait for several switches that do not answer."""
 _NO_TOKENS = "tokens are a controller's; start one with `catchment controller run`"
 NameArgument = Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)]
 
@@ -87,7 +96,7 @@ def create(
     )  # fmt: skip
     place = find_place(topology)
     token = None
-    presence = place.controller()
+    presence = _controller(place)
     if token_file is not None and presence is None:
         raise JobError(f"--token-file {token_file}: {_NO_TOKENS}")
     if presence is not None:
@@ -110,8 +119,18 @@ def create(
         typer.echo(f"token: {token}")
 
 
+def _controller(place: Place) -> Presence | None:
+    """The controller that runs; one that starts is waited for a moment, as it would not know of what is done meanwhile.
+
+    Raises:
+        ControllerError: it takes longer to start.
+    """
+    return wait_for(place.folder(), place.topology.name, patience=patience())
+
+
 def _create_directly(place: Place, request: JobRequest) -> JobRecord:
-    with _fabric_of_clean_generations(place) as fabric:
+    with _fabric(place) as fabric:
+        keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
         record = reserve_job(place.store, request, place.topology)
         return deploy_job(place.store, record, place.topology, fabric.clients)
 
@@ -130,26 +149,52 @@ def _grid(text: str | None) -> tuple[tuple[str, int], ...]:
     return tuple(levels)
 
 
-@contextmanager
-def _fabric_of_clean_generations(place: Place) -> Iterator[Fabric]:
-    def reload(switch: str, _: object) -> None:
-        raise JobError(
-            f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
-            "or run a controller, which reloads its program"
-        )
+def _reload(switch: str, _: object) -> None:
+    raise JobError(
+        f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
+        "or run a controller, which reloads its program"
+    )
 
-    with place.fabric() as fabric:
-        keep_generations_clean(place.store, place.topology, fabric.clients, reload)
+
+@contextmanager
+def _fabric(place: Place) -> Iterator[Fabric]:
+    """Connections to every switch, for this command alone, once what earlier ones left there is taken off.
+
+    Raises:
+        SwitchError: names a switch that does not answer.
+        JobError: another command has its turn, or a controller has started.
+    """
+    with _turn(place), place.fabric() as fabric:
+        _take_off_forgotten(place, fabric.clients)
         yield fabric
+
+
+@contextmanager
+def _turn(place: Place) -> Iterator[None]:
+    """Have the jobs to this command alone: not while another changes them, nor where a controller does."""
+    with turn(place.folder(), place.topology.name, patience=_TURN_PATIENCE * patience()):
+        if _controller(place) is not None:
+            raise JobError(f"a controller of {place.topology.name} has started meanwhile; ask again, it will answer")
+        yield
+
+
+def _take_off_forgotten(place: Place, clients: Mapping[str, SwitchClient]) -> None:
+    jobs = place.jobs()
+    for name, client in clients.items():
+        with suppress(SwitchError):  # of a switch that the command needs that is said when it is written to
+            take_off_forgotten(client, lambda: place.jobs().generations, Ownership(jobs, name).is_foreign)
 
 
 @app.command("renew")
 def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """Give a job new generations, for its next run: what its members were told before is void."""
     place = find_place(topology)
-    if place.controller() is not None:
+    if _controller(place) is not None:
         raise JobError(f"a controller runs: it renews job {name} by itself when a member joins again")
-    with _fabric_of_clean_generations(place) as fabric:
+    with _fabric(place) as fabric:
+        keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
+        if misfit := place.jobs().get(name).misfit(place.topology):
+            raise JobError(misfit)
         record, failures = renew_job(place.store, name, place.topology, fabric.clients)
     if failures:
         raise failures[0]
@@ -169,7 +214,7 @@ def token(
 ) -> None:
     """Give the members of a job another token to join with: the old one counts no more. Members that joined stay."""
     place = find_place(topology)
-    if (presence := place.controller()) is None:
+    if (presence := _controller(place)) is None:
         raise JobError(_NO_TOKENS)
     with (
         OperatorClient.to(presence, timeout=2 * patience()) as controller,
@@ -231,15 +276,31 @@ def remove(
 ) -> None:
     """Take a job off the switches."""
     place = find_place(topology)
-    if (presence := place.controller()) is not None:
+    if (presence := _controller(place)) is not None:
         with OperatorClient.to(presence, timeout=2 * patience()) as controller:
             controller.remove(name)
     elif force:
-        remove_job(place.store, name, place.topology, None)
+        _forget(place, name)
     else:
-        with place.fabric() as fabric:
+        with _fabric(place) as fabric:
             remove_job(place.store, name, place.topology, fabric.clients)
     typer.echo(f"job {name} is removed")
+
+
+def _forget(place: Place, name: str) -> None:
+    """Take a job off those of its switches that answer, and forget it whatever they say."""
+    with _turn(place), ExitStack() as exits:
+        clients: dict[str, SwitchClient] = {}
+        failures: list[ControlPlaneError] = []
+        for switch in place.jobs().get(name).switches:
+            try:
+                clients[switch] = exits.enter_context(place.connect(switch))
+            except ControlPlaneError as error:
+                failures.append(error)
+        _take_off_forgotten(place, clients)
+        failures += remove_job_where_possible(place.store, name, place.topology, clients)
+    for failure in failures:
+        typer.echo(f"{failure}; what it has of job {name} goes with the next command that changes jobs", err=True)
 
 
 def find_job(place: Place, name: str) -> dict[str, Any]:

@@ -14,11 +14,14 @@ from catchment.controlplane.errors import ControlPlaneError
 app = typer.Typer(help="Sharded training: plan partition groups.", no_args_is_help=True)
 
 _UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
+_MOST_NODES, _MOST_PER_NODE = 1 << 16, 1 << 8
+"""Every number of ranks that a partition group could have is tried: a second or two for so many."""
+_MOST = 1 << 24
 
 
 def _bytes(text: str) -> int:
     """Bytes of "32GiB"."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(MiB|GiB)", text)
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d+)?) ?(MiB|GiB)", text)
     if found is None:
         raise typer.BadParameter(f"{text!r}: give a number of MiB or GiB, as 32GiB")
     return int(float(found[1]) * _UNITS[found[2]])
@@ -33,12 +36,12 @@ def mics() -> None:
 def plan(
     model: Annotated[str, typer.Option(help="As BERT-10B or OPT-13B; an unknown name lists all.")],
     *,
-    nodes: Annotated[int, typer.Option(help="Machines.", min=1)],
-    per_node: Annotated[int, typer.Option(help="Ranks of each.", min=1)] = 8,
+    nodes: Annotated[int, typer.Option(help="Machines.", min=1, max=_MOST_NODES)],
+    per_node: Annotated[int, typer.Option(help="Ranks of each.", min=1, max=_MOST_PER_NODE)] = 8,
     memory: Annotated[str, typer.Option(help="Of each rank, as 32GiB.")] = "32GiB",
-    batch: Annotated[int, typer.Option(help="Sequences of a micro-batch.", min=1)] = 8,
-    sequence: Annotated[int, typer.Option(help="Tokens of a sequence.", min=1)] = 512,
-    prefetch: Annotated[int, typer.Option(help="Layers gathered ahead.", min=0)] = 2,
+    batch: Annotated[int, typer.Option(help="Sequences of a micro-batch.", min=1, max=_MOST)] = 8,
+    sequence: Annotated[int, typer.Option(help="Tokens of a sequence.", min=1, max=_MOST)] = 512,
+    prefetch: Annotated[int, typer.Option(help="Layers gathered ahead.", min=0, max=_MOST)] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Choose the fewest ranks that hold a model, and show what each size needs (docs/explanation/mics.md)."""

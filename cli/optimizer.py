@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.output import JsonOption, plain_console, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
@@ -269,9 +269,8 @@ def _chosen(store: Store, snapshot: str | None) -> ModelState:
 
 @contextmanager
 def _progress(what: str, layers: int) -> Iterator[Any]:
-    from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=plain_console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=layers)
         yield lambda layer: bar.update(task, completed=layer + 1)

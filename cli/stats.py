@@ -13,10 +13,11 @@ from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 
-from catchment.cli.output import JsonOption, print_json, print_parts
+from catchment.cli.each_switch import on_each
+from catchment.cli.output import JsonOption, plain_console, print_json, print_parts, printable
 from catchment.cli.seconds import seconds_option
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
@@ -64,12 +65,13 @@ def stats(
     elif watch is not None:
         _watch(place, names, watch, as_json)
     else:
-        found = [look(place, name) for name in names]
+        found = on_each(names, partial(look, place))
         if as_json:
-            print_json([_json(one[0].switch, one) for one in found])
+            print_json([_json(name, found.results.get(name)) for name in names])
         else:
-            for one, ports in found:
+            for one, ports in found.results.values():
                 print_parts(tables(one, ports))
+        found.complain()
 
 
 def look(place: Place, name: str) -> Look:
@@ -132,7 +134,7 @@ def _look_if_up(place: Place, name: str) -> Look | None:
 def _watch(place: Place, names: Sequence[str], seconds: float, as_json: bool) -> None:
     """A screen that is drawn anew; lines of JSON or tables below each other where no terminal is."""
     earlier: dict[str, Look] = {}
-    console = Console()
+    console = plain_console()
     with ExitStack() as exits:
         exits.enter_context(contextlib.suppress(KeyboardInterrupt))
         live = None
@@ -156,7 +158,7 @@ def _screen(found: Mapping[str, Look | None], earlier: Mapping[str, Look], secon
     parts: list[Any] = []
     for name, one in found.items():
         if one is None:
-            parts.append(f"{name} does not answer")
+            parts.append(f"{printable(name)} does not answer")
         else:
             parts += tables(*one, before=earlier.get(name), seconds=seconds)
     return parts

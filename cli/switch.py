@@ -18,6 +18,9 @@ from catchment.wire.run_folder import run_folder
 
 app = typer.Typer(help="Switches outside an emulated network.", no_args_is_help=True)
 
+_LONGEST_PORT = 10
+"""Digits."""
+
 
 @app.command("run")
 def run(
@@ -66,7 +69,7 @@ def _ports(texts: Sequence[str]) -> dict[int, str]:
     ports: dict[int, str] = {}
     for text in texts:
         number, _, interface = text.partition(":")
-        if not number.isdecimal() or not interface:
+        if not number.isdecimal() or len(number) > _LONGEST_PORT or not interface:
             raise typer.BadParameter(f"{text!r} is not NUMBER:INTERFACE, as in 1:eth0")
         if int(number) in ports:
             raise typer.BadParameter(f"port {int(number)} is {ports[int(number)]} already")

@@ -66,7 +66,10 @@ def complete_kind(incomplete: str) -> list[str]:
 
 def complete_network(incomplete: str) -> list[str]:
     """Names of the networks that are up, for the shell."""
-    return [state.name for state in networks_up() if state.name.startswith(incomplete)]
+    try:
+        return [state.name for state in networks_up() if state.name.startswith(incomplete)]
+    except ControlPlaneError:
+        return []
 
 
 SwitchArgument = Annotated[

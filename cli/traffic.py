@@ -16,6 +16,7 @@ import typer
 
 from catchment.checkout import ROOT
 from catchment.cli.job import find_job
+from catchment.cli.job_part import job_of_part
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.seconds import seconds_option
 from catchment.cli.target import TopologyOption, complete_host, complete_job, find_place, interface_of
@@ -62,6 +63,9 @@ def traffic(
         str,
         typer.Option(help="Host to play on: the member itself, or one to attack from.", autocompletion=complete_host),
     ],
+    part: Annotated[
+        str | None, typer.Option(help="Of a group of jobs: the label of one, as `job show` has it.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Frames per second at most; else as fast as it goes.")] = None,
     loss: Annotated[float, typer.Option(help="Probability of not sending an own frame, and of not reading one.")] = 0.0,
     skew: Annotated[
@@ -101,7 +105,7 @@ def traffic(
         raise TrafficError(f"network {place.topology.name} is not up on this machine; start it with `catchment net up`")
     if host not in place.network.hosts:
         raise TrafficError(f"no host {host!r}; there are: {', '.join(place.network.hosts)}")
-    described = find_job(place, job)
+    described = job_of_part(find_job(place, job), part)
     description = _description(role, kind, job, host, described)
     nic = place.topology.plane(described["rail"]).host(host)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed

@@ -88,7 +88,7 @@ def demo(
 
     Exit status: 0 done, 1 failed, 2 wrong options, 130 interrupted.
     """
-    console = Console()
+    console = Console(markup=False, emoji=False)  # of paths and what hosts say, nothing is markup
     status = 2
     try:
         options = TrainingOptions(**context.params)

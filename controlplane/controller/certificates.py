@@ -7,9 +7,11 @@ from it (controlplane/controller/identity.py).
 from __future__ import annotations
 
 import datetime
+import fcntl
 import ipaddress
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +79,8 @@ def make(
 ) -> list[str]:
     """Write an authority and certificates for the controller, an operator, hosts and switches; keeps what is there.
 
+    Waits until no other process makes or renews certificates in the folder.
+
     Args:
         folder: takes NAME.crt and NAME.key, the keys readable for their owner alone.
         hosts: host names.
@@ -91,18 +95,19 @@ def make(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        authority = _authority(folder)
-        served = {CONTROLLER_NAME: addresses, **{switch_name(name): at for name, at in (switches or {}).items()}}
-        clients: dict[str, Sequence[str]] = {OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
-        made = []
-        if not (folder / REVOCATIONS_FOLDER).exists():
-            _publish(folder, authority)
-        for name, also in (served | clients).items():
-            files = [folder / file for file in credential_files(name)]
-            if not files[0].exists():
-                key = ec.generate_private_key(ec.SECP256R1())
-                _write(files[0], files[1], _issue(authority, name, key, also), key)
-                made.append(str(files[0]))
+        with _alone_in(folder):
+            authority = _authority(folder)
+            served = {CONTROLLER_NAME: addresses, **{switch_name(name): at for name, at in (switches or {}).items()}}
+            clients: dict[str, Sequence[str]] = {OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
+            made = []
+            if not (folder / REVOCATIONS_FOLDER).exists():
+                _publish(folder, authority)
+            for name, also in (served | clients).items():
+                files = [folder / file for file in credential_files(name)]
+                if not files[0].exists():
+                    key = ec.generate_private_key(ec.SECP256R1())
+                    _write(files[0], files[1], _issue(authority, name, key, also), key)
+                    made.append(str(files[0]))
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot make certificates in {folder}: {error}") from None
     return made
@@ -110,6 +115,8 @@ def make(
 
 def renew(folder: Path, name: str, addresses: Sequence[str] = (), *, revoke: bool = False) -> str:
     """Issue one party's certificate anew, with a new key; a controller that runs takes it over.
+
+    Waits as `make`.
 
     Args:
         folder: with the authority.
@@ -125,16 +132,28 @@ def renew(folder: Path, name: str, addresses: Sequence[str] = (), *, revoke: boo
     """
     certificate, secret = (folder / file for file in credential_files(name))
     try:
-        old = x509.load_pem_x509_certificate(certificate.read_bytes())
-        if revoke:
-            with (folder / REVOKED).open("a", encoding="ascii") as file:
-                file.write(f"{old.serial_number:x}\n")
-            _publish(folder, _authority(folder))
-        key = ec.generate_private_key(ec.SECP256R1())
-        _write(certificate, secret, _issue(_authority(folder), name, key, addresses), key)
+        with _alone_in(folder):
+            old = x509.load_pem_x509_certificate(certificate.read_bytes())
+            if revoke:
+                with (folder / REVOKED).open("a", encoding="ascii") as file:
+                    file.write(f"{old.serial_number:x}\n")
+                _publish(folder, _authority(folder))
+            key = ec.generate_private_key(ec.SECP256R1())
+            _write(certificate, secret, _issue(_authority(folder), name, key, addresses), key)
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot renew the certificate of {name} in {folder}: {error}") from None
     return str(certificate)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes from the folder's files: of two that make an authority, one would sign with a lost key."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
 
 
 def revoked(folder: Path) -> frozenset[int]:

@@ -29,7 +29,7 @@ from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import JobStore
-from catchment.controlplane.jobs import Choice, JobError, JobRequest, SplitCall, TakenError
+from catchment.controlplane.jobs import Choice, JobError, JobPlan, JobRequest, SplitCall, TakenError
 from catchment.controlplane.jobs.errors import job_of_name
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
@@ -123,16 +123,32 @@ class Controller:
                     stored.discard(name)
                     continue
                 members = stored.members(name)
-                self.jobs[name] = JobWatch(record, self.settings.timing, members.values(), now)
+                watch = self.jobs[name] = JobWatch(record, self.settings.timing, members.values(), now)
+                if misfit := record.group.misfit(self.topology):
+                    _log.error("it is on no switch: %s", misfit)
+                    watch.trouble("topology", misfit)
 
     def _wanted(self, switch: str) -> list[SwitchConfig]:
-        return share_of(switch, self.topology, self.store.look().deployed)
+        return share_of(switch, self.topology, self._on_switches(self.store.look()))
+
+    def _on_switches(self, jobs: JobStore) -> list[JobPlan]:
+        """The jobs that should be on the switches: none that the topology has no place for any more."""
+        return [
+            plan
+            for record in jobs.records.values()
+            if record.state is JobState.UP and not record.group.misfit(self.topology)
+            for plan in record.group.plans
+        ]
+
+    def _refuse_misfit(self, watch: JobWatch) -> None:
+        if misfit := watch.record.group.misfit(self.topology):
+            raise JobError(misfit)
 
     def _compare(self, switch: str, client: SwitchClient) -> Differences:
         """Make a switch hold what it should, and note what other control planes hold there."""
         jobs = self.store.look()
         owned = Ownership(jobs, switch)
-        differences = reconcile(client, share_of(switch, self.topology, jobs.deployed), owned.is_foreign)
+        differences = reconcile(client, share_of(switch, self.topology, self._on_switches(jobs)), owned.is_foreign)
         found = holdings(differences.foreign)
         if found != jobs.foreign(switch):
             with self.store() as stored:
@@ -324,8 +340,9 @@ class Controller:
         """Give a job new generations, in an epoch that comes after `above`, too; hold its lock, in `under_way`.
 
         Raises:
-            JobError: no generation is left.
+            JobError: no generation is left, or the topology has no place for the job any more.
         """
+        self._refuse_misfit(watch)
         name = watch.record.group.name
         await self._keep_generations_clean()
         switches = watch.record.group.switches
@@ -348,6 +365,7 @@ class Controller:
         Raises:
             ControlPlaneError: a switch does not answer or refuses, or the keys cannot be noted; members ask again.
         """
+        self._refuse_misfit(watch)
         name = watch.record.group.name
         switches = watch.record.group.switches
         async with self._locked(switches) as clients:
@@ -367,6 +385,7 @@ class Controller:
         Raises:
             ControlPlaneError: a switch is full, down or refuses; the job is as before then.
         """
+        self._refuse_misfit(watch)
         name = watch.record.group.name
         await self._keep_generations_clean()
         # The parts may need switches that the job has not: which ones is known when they are planned.
@@ -391,7 +410,7 @@ class Controller:
             await asyncio.to_thread(lifecycle.keep_generations_clean, self.store, self.topology, clients, self._reload)
 
     def _reload(self, switch: str, client: SwitchClient) -> None:
-        restore(self.topology, switch, client, self._programs[switch], self.store.look().deployed)
+        restore(self.topology, switch, client, self._programs[switch], self._on_switches(self.store.look()))
 
     @contextlib.asynccontextmanager
     async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import grpc
 
+from catchment.controlplane.controller.addressee import addressed_to
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.presence import Presence
@@ -25,22 +26,25 @@ class OperatorClient:
         address: of its service: host:port or unix:PATH.
         certificates: folder with the operator's credentials.
         timeout: seconds for each request.
+        topology: name of the topology that requests are about: a controller of another refuses them; empty: whichever
+            it has.
     """
 
-    def __init__(self, address: str, certificates: Path, *, timeout: float = 10.0) -> None:
+    def __init__(self, address: str, certificates: Path, *, timeout: float = 10.0, topology: str = "") -> None:
         own = load(certificates, OPERATOR_NAME)
         credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
         # Whatever its address: what it proves is that it is the controller.
         options = (("grpc.ssl_target_name_override", CONTROLLER_NAME), ("grpc.default_authority", CONTROLLER_NAME))
         self._address = address
         self._timeout = timeout
+        self._metadata = addressed_to(topology)
         self._channel = grpc.secure_channel(address, credentials, options)
         self._stub = pb_grpc.ControllerStub(self._channel)
 
     @classmethod
     def to(cls, presence: Presence, *, timeout: float = 10.0) -> Self:
         """A connection to a controller that runs on this machine."""
-        return cls(presence.addresses[0], Path(presence.certificates), timeout=timeout)
+        return cls(presence.addresses[0], Path(presence.certificates), timeout=timeout, topology=presence.topology)
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +90,7 @@ class OperatorClient:
 
     def _call(self, method: Callable[..., Any], message: Any) -> Any:
         try:
-            return method(message, timeout=self._timeout)
+            return method(message, timeout=self._timeout, metadata=self._metadata)
         except ValueError as error:
             raise ControllerError(f"not a request: {error}") from None
         except grpc.RpcError as error:

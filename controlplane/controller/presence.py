@@ -25,11 +25,13 @@ class Presence:
         owner: its process id.
         addresses: where its service listens.
         certificates: folder with the credentials of this machine's people and hosts.
+        topology: name of its topology.
     """
 
     owner: int
     addresses: tuple[str, ...]
     certificates: str
+    topology: str
 
 
 def _path(folder: Path, topology: str) -> Path:
@@ -63,13 +65,14 @@ class PresenceFile:
                 owner = f" (process {running.owner})" if running else ""
                 raise ControllerError(f"a controller of {self._topology} runs already{owner}; end it first")
             time.sleep(_PAUSE_SECONDS)
+        os.ftruncate(handle, 0)  # what a killed controller announced counts no more
         self._handle = handle
         return self
 
     def announce(self, addresses: tuple[str, ...], certificates: Path) -> None:
         """Tell other processes where the service is; whoever reads meanwhile reads what was there before, or all."""
         assert self._handle is not None
-        content = json.dumps(asdict(Presence(os.getpid(), addresses, str(certificates)))).encode()
+        content = json.dumps(asdict(Presence(os.getpid(), addresses, str(certificates), self._topology))).encode()
         # Blanks cover what an earlier controller left, until the file is shorter.
         os.pwrite(self._handle, content.ljust(os.fstat(self._handle).st_size), 0)
         os.ftruncate(self._handle, len(content))
@@ -90,15 +93,38 @@ def _is_taken(handle: int) -> bool:
 
 
 def read(folder: Path, topology: str) -> Presence | None:
-    """The controller that runs for a topology, or None."""
+    """The controller that runs for a topology, or None: also of one that has not announced itself yet."""
+    return _look(folder, topology)[1]
+
+
+def wait_for(folder: Path, topology: str, *, patience: float) -> Presence | None:
+    """The controller that runs for a topology, or None; one that starts has `patience` seconds to announce itself.
+
+    Raises:
+        ControllerError: it takes longer.
+    """
+    until = time.monotonic() + patience
+    while True:
+        runs, presence = _look(folder, topology)
+        if not runs or presence is not None:
+            return presence
+        if time.monotonic() >= until:
+            raise ControllerError(f"a controller of {topology} has been starting for {patience:g} s; ask once it is up")
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _look(folder: Path, topology: str) -> tuple[bool, Presence | None]:
+    """Whether a controller has the lock, and what it has announced."""
     path = _path(folder, topology)
+    locked = False
     try:
         with path.open("rb", buffering=0) as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
+                locked = True
                 data = json.loads(handle.read(_MOST_BYTES))
-                return Presence(data["owner"], tuple(data["addresses"]), data["certificates"])
+                return locked, Presence(data["owner"], tuple(data["addresses"]), data["certificates"], topology)
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return None  # no process holds the lock: the controller that wrote the file is gone
+        return locked, None
+    return False, None  # no process holds the lock: the controller that wrote the file is gone

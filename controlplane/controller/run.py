@@ -19,10 +19,12 @@ from catchment.controlplane.controller.presence import PresenceFile
 from catchment.controlplane.controller.service import Service, serving
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
+from catchment.controlplane.jobs.turn import turn
 from catchment.controlplane.metrics.exporter import serve as serve_metrics
 from catchment.ending_signals import call_when_ended
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
 
+_TURN_SECONDS = 30.0
 Started = Callable[[list[str]], None]
 
 
@@ -41,7 +43,10 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     for address in settings.listen:
         if address.startswith("unix:") and len(os.fsencode(address.removeprefix("unix:"))) > LONGEST_SOCKET_PATH:
             raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")
-    with PresenceFile(settings.folder, settings.topology.name) as presence:
+    with contextlib.ExitStack() as held:
+        # A command that changes jobs without a controller ends first; whichever comes later waits for this one.
+        with turn(settings.folder, settings.topology.name, patience=_TURN_SECONDS):
+            presence = held.enter_context(PresenceFile(settings.folder, settings.topology.name))
         async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:
             members = Members(controller)
             service = Service(controller, members, trust)

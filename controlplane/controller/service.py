@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 import grpc
 
 from catchment.controlplane.controller import messages
+from catchment.controlplane.controller.addressee import require_topology
 from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.door import Door
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
@@ -41,6 +44,8 @@ _MAX_SPLITS = 256
 _MAX_WAIT_SECONDS = 600.0
 _FIRST_BEAT_SECONDS = 5.0
 _GRACE_SECONDS = 0.2
+_PROBE_SECONDS = 2.0
+_NOBODY = (errno.ENOENT, errno.ECONNREFUSED)
 _OPTIONS = (
     ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -121,11 +126,15 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         subject = " ".join(text[:_MAX_TEXT] for text in told if text)
         self._controller.audit.note(self.trust.peer(context), method, subject, outcome, peer=self.peer(context))
 
+    def _require_operator(self, context: Any) -> None:
+        require_operator(context)
+        require_topology(context, self._controller.topology.name)
+
     # Operators
 
     @_answers
     async def CreateJob(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         kind = kind_of(_short(request.kind, "the kind")).name
         asked = JobRequest(
             _short(request.name, "the name"), kind, tuple(request.workers), request.root or None, request.slots,
@@ -139,34 +148,34 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
 
     @_answers
     async def RemoveJob(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         await self._controller.remove(_short(request.job, "the name"))
         return pb.Empty()
 
     @_answers
     async def RenewToken(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         name = _short(request.job, "the name")
         return pb.TokenReply(token=await self._controller.renew_token(name, revoke=request.revoke))
 
     @_answers
     async def ListJobs(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         return pb.JobList(jobs=[messages.job(watch) for watch in self._controller.jobs.values()])
 
     @_answers
     async def ShowJob(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         return messages.job(self._controller.job(_short(request.job, "the name")))
 
     @_answers
     async def ShowSwitches(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         return pb.SwitchList(switches=[messages.switch(agent) for agent in self._controller.switches.values()])
 
     @_answers
     async def KeepSwitch(self, request: Any, context: Any) -> Any:  # noqa: N802
-        require_operator(context)
+        self._require_operator(context)
         await self._controller.keep(_short(request.switch, "the switch"))
         return pb.Empty()
 
@@ -291,6 +300,13 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         return pb.Empty()
 
 
+def _is_answered(address: str) -> bool:
+    """Whether a process listens on a Unix socket; no file, or one that a killed process left, is answered by none."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_PROBE_SECONDS)
+        return probe.connect_ex(address.removeprefix("unix:")) not in _NOBODY
+
+
 @contextlib.asynccontextmanager
 async def serving(service: Service, listen: tuple[str, ...]) -> AsyncIterator[list[str]]:
     """Have a server that accepts only callers with a certificate of our authority, until the context ends.
@@ -308,7 +324,14 @@ async def serving(service: Service, listen: tuple[str, ...]) -> AsyncIterator[li
     async with contextlib.AsyncExitStack() as exits:
         inside = Path(exits.enter_context(socket_folder())) / "controller.sock"
         service.door = Door(str(inside))
-        for address in (f"unix:{inside}", *(each for each in listen if each.startswith("unix:"))):
+        sockets = [each for each in listen if each.startswith("unix:")]
+        for address in sockets:
+            if await asyncio.to_thread(_is_answered, address):  # gRPC would take it over, and leave its owner deaf
+                raise ControllerError(
+                    f"cannot listen on {address}: another process does; end it, or give an address of your own with "
+                    "--listen"
+                )
+        for address in (f"unix:{inside}", *sockets):
             try:
                 # gRPC reads the first certificate once for each credentials object: every address needs its own.
                 server.add_secure_port(address, service.trust.server_credentials())

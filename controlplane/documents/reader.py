@@ -18,6 +18,8 @@ from catchment.controlplane.errors import ControlPlaneError
 
 _INT = "tag:yaml.org,2002:int"
 _AS_TEXT = {_INT, "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp"}
+_LONGEST_NUMBER = 3000
+"""Characters: Python makes no number of more than 4300 digits out of text, and no text of it either."""
 
 
 class DocumentError(ControlPlaneError):
@@ -74,7 +76,7 @@ def read(path: Path, kind: Kind) -> Tree:
     """Read a file.
 
     Raises:
-        DocumentError: of the kind's class: it cannot be read, is not YAML, or has a key twice.
+        DocumentError: of the kind's class: it cannot be read, is not YAML, has a key twice, or too long a number.
     """
     tree = Tree(kind, path, None, {})
     try:
@@ -106,9 +108,11 @@ def _lines(tree: Tree, node: yaml.Node, path: str, seen: set[int]) -> Iterator[t
     if id(node) in seen:
         return
     seen.add(id(node))
+    _check_length(tree, node)
     if isinstance(node, yaml.MappingNode):
         first: dict[Any, int] = {}
         for key, value in node.value:
+            _check_length(tree, key)
             below, line = f"{path}.{key.value}".lstrip("."), key.start_mark.line + 1
             for spelling in {key.value, _number(key)} if isinstance(key, yaml.ScalarNode) else ():
                 if spelling in first:
@@ -121,6 +125,12 @@ def _lines(tree: Tree, node: yaml.Node, path: str, seen: set[int]) -> Iterator[t
         for number, value in enumerate(node.value):
             yield f"{path}[{number}]", value.start_mark.line + 1
             yield from _lines(tree, value, f"{path}[{number}]", seen)
+
+
+def _check_length(tree: Tree, node: yaml.Node) -> None:
+    if node.tag == _INT and len(node.value) > _LONGEST_NUMBER:
+        said = f"{node.value[:8]}... is a number of {len(node.value)} digits, and may have {_LONGEST_NUMBER}"
+        raise tree.error(node.start_mark.line + 1, said)
 
 
 def _number(key: yaml.ScalarNode) -> int | str:

@@ -102,7 +102,7 @@ class Section:
         except ValueError:
             raise self.error_at(key, f"{text} is not a whole number") from None
         if not low <= value <= high:
-            raise self.error_at(key, f"{value} is not between {low} and {high}")
+            raise self.error_at(key, f"{text} is not between {low} and {high}")
         return value
 
     def flag(self, key: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
-from catchment.controlplane.state.desired import JOBS, PACKED, TAGS, SwitchConfig, present, replace, take_off, write_new
+from catchment.controlplane.state.desired import JOBS, PACKED, TAGS, SwitchConfig, present, take_off, write_new
+from catchment.controlplane.state.desired import replace as exchange
 from catchment.controlplane.topology import Topology
 
 Job = JobPlan | JobGroup
@@ -52,12 +55,19 @@ def deploy(
     done: list[str] = []
     try:
         for config in configs:
-            write_new(config, clients[config.switch])
+            try:
+                write_new(config, clients[config.switch])
+            except SwitchError:
+                raise  # what it had written is off again
+            except BaseException:
+                with contextlib.suppress(SwitchError):  # the next command that changes jobs looks for what stays
+                    _withdraw(config, clients[config.switch])
+                raise
             done.append(config.switch)
         for config in configs:
             if not undisturbed(config.switch):
                 _check_unshared(config, clients[config.switch], job)
-    except (SwitchError, JobError) as error:
+    except BaseException as error:  # Ctrl-C, too: nobody would know of what stays
         remove_where_possible(job, topology, {name: clients[name] for name in done})
         if isinstance(error, SwitchError) and any(one.code == "ALREADY_EXISTS" for one in error.failures):
             raise TakenError(f"job {job.name}: {error}") from None
@@ -77,7 +87,7 @@ def renew(old: Job, new: Job, topology: Topology, clients: Mapping[str, SwitchCl
     for config in _configs(old, topology):
         if config.switch in clients:
             try:
-                replace(config, wanted[config.switch], clients[config.switch])
+                _exchange(config, wanted[config.switch], clients[config.switch])
             except SwitchError as error:
                 failures.append(error)
     return failures
@@ -101,27 +111,57 @@ def give_keys(
     return failures
 
 
-def remove(job: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
-    """Delete a job's entries and groups; what is not there any more is no error.
+def remove(job: Job, _topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
+    """Delete a job's entries and groups, by their keys; what is not there any more is no error.
 
     Raises:
         SwitchError: a switch refused or does not answer.
         JobError: no client for a switch.
     """
-    for config in _configs(job, topology):
-        take_off(config, _client(clients, config.switch, job))
+    for config in _group(job).entry_keys():
+        _take_off(config, _client(clients, config.switch, job))
 
 
-def remove_where_possible(job: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+def remove_where_possible(job: Job, _topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
     """Do what `remove` does on the switches that there is a client for; returns what went wrong."""
     failures = []
-    for config in _configs(job, topology):
+    for config in _group(job).entry_keys():
         if config.switch in clients:
             try:
-                take_off(config, clients[config.switch])
+                _take_off(config, clients[config.switch])
             except SwitchError as error:
                 failures.append(error)
     return failures
+
+
+def _take_off(config: SwitchConfig, client: SwitchClient) -> None:
+    """Delete groups first: entries that are left when this is cut short say whose they are, and name the groups."""
+    client.delete_groups(set(config.groups) & set(client.groups()))
+    take_off(replace(config, groups={}), client)
+
+
+def _withdraw(config: SwitchConfig, client: SwitchClient) -> None:
+    """Delete what a write that was cut short has done, and nothing with another mark."""
+    marks = {entry.metadata for entry in config.entries} | {b""}
+    tables = sorted({entry.table for entry in config.entries})
+    own = {client.key(entry) for table in tables for entry in client.read(table) if entry.metadata in marks}
+    entries = tuple(entry for entry in config.entries if client.key(entry) in own)
+    if any(entry.table == JOBS for entry in entries):
+        _take_off(replace(config, entries=entries), client)
+    else:
+        client.delete(*entries)  # its groups come after its entries: they are somebody else's
+
+
+def _exchange(old: SwitchConfig, new: SwitchConfig, client: SwitchClient) -> None:
+    """Put one part in the place of another, of which an earlier command that was cut short may have left little."""
+    try:
+        exchange(old, new, client)
+    except SwitchError as error:
+        if {one.code for one in error.failures} != {"NOT_FOUND"}:
+            raise
+        there = set(client.groups())
+        groups = {number: ports for number, ports in old.groups.items() if number in there}
+        exchange(SwitchConfig(old.switch, groups, (*present(old, client), *present(new, client))), new, client)
 
 
 def _check_tables(config: SwitchConfig, client: SwitchClient, job: Job) -> None:

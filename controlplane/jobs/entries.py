@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from catchment.controlplane.client import TableEntry
+from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.tree import Branch
 from catchment.controlplane.state.desired import JOBS, PACKED, RECEIVERS, TAGS, SwitchConfig
@@ -14,12 +15,18 @@ from catchment.wire.generated.constants import UDP_PORT, Mode
 
 
 def switch_configs(job: JobPlan, topology: Topology) -> list[SwitchConfig]:
-    """The configuration of every switch of a job, top first."""
+    """The configuration of every switch of a job, top first; errors as `switch_config`."""
     return [switch_config(job, topology, branch) for branch in job.tree]
 
 
 def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchConfig:
-    """The configuration of one switch of a job."""
+    """The configuration of one switch of a job.
+
+    Raises:
+        JobError: as `misfit` says.
+    """
+    if wrong := _misfit(job, topology, branch):
+        raise JobError(wrong)
     groups: dict[int, list[int]] = {}
     entries: list[TableEntry] = []
     for stream in job.streams:
@@ -32,6 +39,45 @@ def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchCon
             entries.append(TableEntry(PACKED, {"gen": stream.gen}, "halves", {}))
     mark = job.owner.encode()
     return SwitchConfig(branch.switch, groups, tuple(replace(entry, metadata=mark) for entry in entries))
+
+
+def switch_keys(job: JobPlan, branch: Branch) -> SwitchConfig:
+    """What a job has on one switch, by key alone: to delete it, whatever the topology has become."""
+    groups: dict[int, list[int]] = {stream.share(branch.switch).group: [] for stream in job.streams}
+    entries: list[TableEntry] = []
+    for stream in job.streams:
+        tables = (JOBS, RECEIVERS, *((TAGS,) if stream.key else ()))
+        entries += [TableEntry(table, {"gen": stream.gen, "port": port}) for table in tables for port in _ports(branch)]
+        if stream.packed:
+            entries.append(TableEntry(PACKED, {"gen": stream.gen}))
+    return SwitchConfig(branch.switch, groups, tuple(entries))
+
+
+def misfit(job: JobPlan, topology: Topology) -> str:
+    """Why a job cannot be on the switches of a topology that has changed since it was planned; empty if it can."""
+    return next(filter(None, (_misfit(job, topology, branch) for branch in job.tree)), "")
+
+
+def _misfit(job: JobPlan, topology: Topology, branch: Branch) -> str:
+    plugged = topology.ports(branch.switch)
+    for port in _ports(branch):
+        peer = plugged.get(port)
+        if peer is None:
+            has = "no longer has anybody"
+        elif isinstance(peer, Host) and peer.name not in job.ports:
+            has = f"has {peer.name} now, which is not in the job"
+        else:
+            continue
+        return (
+            f"job {job.name} has a member at port {port} of {branch.switch}, where the topology {has}; put the member "
+            "back into the topology file, or remove the job (`catchment job remove`) and create it anew"
+        )
+    return ""
+
+
+def _ports(branch: Branch) -> list[int]:
+    """The ports of a switch that a job uses: those with something to add, and the one towards the parent or root."""
+    return [port for port, _ in branch.members] + ([] if branch.up_port is None else [branch.up_port])
 
 
 def _admissions(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:
@@ -84,11 +130,8 @@ def _halves(text: str) -> dict[str, int | str]:
 
 def _receivers(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:
     switch = topology.switch(branch.switch)
-    ports = [port for port, _ in branch.members]
-    if branch.up_port is not None:
-        ports.append(branch.up_port)
     plugged = topology.ports(branch.switch)
-    for port in ports:
+    for port in _ports(branch):
         mac, ip, udp = _address(job, topology, plugged[port])
         params: dict[str, int | str] = {
             "dst_mac": mac,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from catchment.controlplane.jobs.allocation import Allocator
 from catchment.controlplane.jobs.division import SplitCall
-from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.entries import misfit, switch_configs, switch_keys
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.plan import JobPlan
 from catchment.controlplane.state.desired import SwitchConfig
@@ -87,15 +87,20 @@ class JobGroup:
         }
 
     def configs(self, topology: Topology) -> list[SwitchConfig]:
-        """What each switch holds of all the jobs together."""
-        merged: dict[str, SwitchConfig] = {}
-        for plan in self.plans:
-            for config in switch_configs(plan, topology):
-                before = merged.get(config.switch, SwitchConfig(config.switch))
-                merged[config.switch] = SwitchConfig(
-                    config.switch, {**before.groups, **config.groups}, before.entries + config.entries
-                )
-        return list(merged.values())
+        """What each switch holds of all the jobs together.
+
+        Raises:
+            JobError: as `misfit` says.
+        """
+        return _merged(config for plan in self.plans for config in switch_configs(plan, topology))
+
+    def entry_keys(self) -> list[SwitchConfig]:
+        """The keys of what each switch holds of all the jobs together: to delete it."""
+        return _merged(switch_keys(plan, branch) for plan in self.plans for branch in plan.tree)
+
+    def misfit(self, topology: Topology) -> str:
+        """Why its switches cannot hold it since the topology has changed; empty if they can."""
+        return next(filter(None, (misfit(plan, topology) for plan in self.plans)), "")
 
     def renewed(self, allocator: Allocator) -> Self:
         """The same jobs with new generations, all of them: for members that lost their state.
@@ -187,6 +192,17 @@ class JobGroup:
             return cls(str(data["name"]), parts, splits)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise JobError(f"not a stored job: {error!r}") from None
+
+
+def _merged(configs: Iterable[SwitchConfig]) -> list[SwitchConfig]:
+    """One for each switch."""
+    merged: dict[str, SwitchConfig] = {}
+    for config in configs:
+        before = merged.get(config.switch, SwitchConfig(config.switch))
+        merged[config.switch] = SwitchConfig(
+            config.switch, {**before.groups, **config.groups}, before.entries + config.entries
+        )
+    return list(merged.values())
 
 
 def _summary(plan: JobPlan) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 import shutil
 import socket
 import threading
@@ -180,17 +181,38 @@ class StateFile:
 
 
 def is_held(name: str) -> bool:
-    """Whether a live process owns the network."""
+    """Whether a live process owns the network.
+
+    Raises:
+        NetworkError: its state file is another user's, who lets nobody else read it.
+    """
+    path = run_folder() / f"{name}.json"
     try:
-        handle = (run_folder() / f"{name}.json").open("r", encoding="utf-8")
+        handle = path.open("r", encoding="utf-8")
     except FileNotFoundError:  # its owner may remove it at any time
         return False
+    except PermissionError:
+        raise NetworkError(
+            f"network {name} is another user's: {path} may not be read; use sudo, or be its owner{_owner_of(path)}"
+        ) from None
     with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True
     return False
+
+
+def _owner_of(path: Path) -> str:
+    """Who owns a file, in words; nothing where that cannot be seen."""
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return ""
+    try:
+        return f", {pwd.getpwuid(owner).pw_name}"
+    except KeyError:
+        return f", user {owner}"
 
 
 def wait_released(name: str, timeout: float) -> bool:

@@ -44,7 +44,7 @@ def _user_call(machine: Machine, call: ir.ExternCall) -> Value | None:
                 continue
         is_text = isinstance(argument, ir.Literal) and isinstance(argument.value, str)
         arguments.append(argument.value if is_text and isinstance(argument, ir.Literal) else machine.value(argument))
-    values = user_externs.outputs(call, function(*arguments))
+    values = user_externs.outputs(call, state.user_externs.call(function, arguments, call.loc))
     result = values.pop(0) if len(values) > len(places) else None
     for place, value in zip(places, values, strict=True):
         place.set(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,7 +49,19 @@ class UserExterns:
                 raise InterpreterError(
                     f"{argument.loc}: a constructor argument that is no number, bool, string or enum"
                 )
-        return self.find(decl.type.name, decl.loc)(*arguments)
+        return self.call(self.find(decl.type.name, decl.loc), arguments, decl.loc)
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], loc: Location) -> Any:
+        """What a function of the file returns, called from a place in the program.
+
+        Raises:
+            InterpreterError: it raises something, or ends the program.
+        """
+        try:
+            return function(*arguments)
+        except (Exception, SystemExit) as error:
+            assert self._file is not None, "functions are of a file"
+            raise InterpreterError(f"{loc}: {_where(self._file, error)}: {_what(error)}") from error
 
 
 def _load(file: Path) -> ModuleType:

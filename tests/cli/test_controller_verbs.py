@@ -129,3 +129,15 @@ def test_certificates_for_a_topology(run: Run, topology: Path, tmp_path: Path) -
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in folder.glob("*.key"))
     assert run("controller", "certificates", str(folder)) == "", "what is there is kept"
     assert "cannot read" in run("controller", "run", "--certificates", str(tmp_path / "nothing"), code=1)
+
+
+def test_nothing_is_revoked_without_what_replaces_it(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "certificates"
+    run("controller", "certificates", str(folder), "--topology", str(tmp_path / "lab.yaml"))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    said = run("controller", "certificates", str(folder), "--revoke", code=1)
+    assert "--revoke is of a certificate that --renew NAME replaces" in said
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    made = run("controller", "certificates", str(folder), "--renew", "w0", "--revoke")
+    assert made == f"{folder}/host-w0.crt\n"
+    assert (folder / "revoked").is_file()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
+
 Call = Callable[..., str]
 
 
@@ -30,4 +32,21 @@ def test_what_does_not_fit_or_is_not_known_is_said(call: Call) -> None:
     assert "BERT-50B fits no partition group" in said and "27.3 GiB more than" in said
     assert "give one of BERT-10B" in call("mics", "plan", "--model", "BERT", "--nodes", "2", code=1)
     said = call("mics", "plan", "--model", "BERT-10B", "--nodes", "2", "--memory", "32", code=2)
+    assert "give a number of MiB or GiB" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "largest"),
+    [("nodes", 1 << 16), ("per-node", 1 << 8), ("batch", 1 << 24), ("sequence", 1 << 24), ("prefetch", 1 << 24)],
+)
+@pytest.mark.parametrize("digits", [10, 400, 5000])
+def test_a_number_that_no_cluster_has_is_refused(call: Call, option: str, largest: int, digits: int) -> None:
+    words = {"--model": "BERT-15B", "--nodes": "16", f"--{option}": "9" * digits}
+    said = call("mics", "plan", *(word for pair in words.items() for word in pair), code=2)
+    assert f"Invalid value for '--{option}'" in said
+    assert digits > 10 or str(largest) in said
+
+
+def test_memory_that_no_machine_has_is_refused(call: Call) -> None:
+    said = call("mics", "plan", "--model", "BERT-15B", "--nodes", "2", "--memory", f"{'9' * 400}GiB", code=2)
     assert "give a number of MiB or GiB" in " ".join(said.split())

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography.x509 import load_pem_x509_certificate
 
+from catchment.controlplane.controller import certificates
 from catchment.controlplane.controller.certificates import belong_together, load, make, renew
 
 
@@ -46,3 +53,53 @@ def test_a_key_is_not_written_where_a_link_leads(tmp_path: Path, names: list[str
     make(folder, ["w0"])
     assert not elsewhere.exists()
     assert not any(path.is_symlink() for path in folder.iterdir())
+
+
+def _is_held(folder: Path) -> bool:
+    """Whether nobody else may make certificates in the folder now."""
+    other = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(other)
+    return False
+
+
+def test_one_process_at_a_time_makes_and_renews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[tuple[str, bool]] = []
+
+    def watched(name: str) -> None:
+        step: Callable[..., Any] = getattr(certificates, name)
+
+        def call(*given: Any) -> Any:
+            steps.append((name, _is_held(tmp_path)))
+            return step(*given)
+
+        monkeypatch.setattr(certificates, name, call)
+
+    for name in ("_authority", "_issue", "_write", "publish"):
+        watched(name)
+    make(tmp_path, ["w0"])
+    assert {name for name, _ in steps} == {"_authority", "_issue", "_write", "publish"}
+    renew(tmp_path, "host:w0", revoke=True)
+    assert all(held for _, held in steps)
+    assert not _is_held(tmp_path)
+
+
+def test_all_who_make_a_folder_at_once_find_one_authority(tmp_path: Path) -> None:
+    hosts = [f"w{number}" for number in range(8)]
+    folder, together = tmp_path / "certificates", threading.Barrier(len(hosts))
+
+    def make_one(host: str) -> None:
+        together.wait()
+        make(folder, [host])
+
+    with ThreadPoolExecutor(len(hosts)) as threads:
+        list(threads.map(make_one, hosts))
+    authority = load_pem_x509_certificate((folder / "ca.crt").read_bytes())
+    made = sorted(folder.glob("*.crt"))
+    assert len(made) == len(hosts) + 3
+    for path in made:
+        load_pem_x509_certificate(path.read_bytes()).verify_directly_issued_by(authority)

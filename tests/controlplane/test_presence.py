@@ -11,7 +11,7 @@ import pytest
 
 from catchment.controlplane.controller import presence
 from catchment.controlplane.controller.errors import ControllerError
-from catchment.controlplane.controller.presence import PresenceFile, read
+from catchment.controlplane.controller.presence import PresenceFile, read, wait_for
 
 SHORT, LONG = ("unix:/s",), tuple(f"unix:/a/longer/path/{number}" for number in range(40))
 
@@ -70,6 +70,24 @@ def test_a_controller_that_starts_is_one_too(tmp_path: Path, monkeypatch: pytest
     ):
         pass
     assert 0.0 < clock.now < 5.0
+
+
+def test_a_controller_that_starts_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read the jobs already: what a command did to them meanwhile it would not know."""
+    Clock(monkeypatch)
+    assert wait_for(tmp_path, "lab", patience=2.0) is None
+    with PresenceFile(tmp_path, "lab") as killed:
+        killed.announce(LONG, tmp_path)
+        text = (tmp_path / "lab.controller.json").read_bytes()
+    (tmp_path / "lab.controller.json").write_bytes(text)
+    assert wait_for(tmp_path, "lab", patience=2.0) is None
+    with PresenceFile(tmp_path, "lab") as mine:
+        with pytest.raises(ControllerError, match="a controller of lab has been starting for 2 s"):
+            wait_for(tmp_path, "lab", patience=2.0)
+        monkeypatch.setattr(presence.time, "sleep", lambda _: mine.announce(SHORT, tmp_path))
+        found = wait_for(tmp_path, "lab", patience=2.0)
+        assert found is not None and found.addresses == SHORT
+    assert wait_for(tmp_path, "lab", patience=2.0) is None
 
 
 def test_an_announcement_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

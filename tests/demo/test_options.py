@@ -39,6 +39,13 @@ def test_the_command_line_gives_the_same_defaults(
     assert (ended.value.code, given) == (0, [expected])
 
 
+def test_a_path_is_no_markup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command_line, "run", lambda options, console: console.print(f"report in {options.output}"))
+    with pytest.raises(SystemExit) as ended:
+        run_program(command_line.demo, ["--output", "p[/x]:smile:"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, "report in p[/x]:smile:\n")
+
+
 def test_a_slow_target_starts_from_a_small_training() -> None:
     slow, usual = defaults_for("bmv2"), defaults_for("embedded")
     assert slow.target == "bmv2"

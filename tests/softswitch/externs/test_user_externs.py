@@ -147,3 +147,18 @@ def test_a_file_that_cannot_be_imported_is_one_message(tmp_path: Path, content: 
     assert result.exit_code == 1
     complaint = str(result.exception) if isinstance(result.exception, ControlPlaneError) else result.output
     assert f"{tmp_path}/{said}" in complaint
+
+
+@pytest.mark.parametrize("line", ["exit(3)", "1 / 0", "open('/nonexistent')"])
+@pytest.mark.parametrize("where", ["    return (value >> 16)", "        self.size = size"])
+def test_what_a_users_function_raises_is_one_message(tmp_path: Path, line: str, where: str) -> None:
+    wrong = tmp_path / "wrong.py"
+    text = PYTHON.read_text()
+    at = text.index(where)
+    indent = where[: len(where) - len(where.lstrip())]
+    wrong.write_text(f"{text[:at]}{indent}{line}\n{text[at:]}")
+    result = CliRunner().invoke(app, ["p4", "run", str(PROGRAM), probe(50).hex(), "--externs", str(wrong)])
+    assert isinstance(result.exception, ControlPlaneError)
+    said = {"exit(3)": "SystemExit: 3", "1 / 0": "ZeroDivisionError: ", "open('/nonexistent')": "No such file"}[line]
+    place = f"{wrong}:{text[:at].count(chr(10)) + 1}: {said}"
+    assert str(result.exception).startswith(str(PROGRAM)) and place in str(result.exception)

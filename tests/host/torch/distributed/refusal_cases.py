@@ -70,7 +70,7 @@ def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> Non
 
 
 def case_a_forked_child_ends_in_order(rank: int, size: int) -> None:
-    """With what an interpreter does at its end, whether the child has left the groups or not."""
+    """An interpreter does what it does at its end, whether the child has left the groups or not."""
     alone = [dist.new_group([other]) for other in range(size)][rank]
     for group in (None, alone):
         dist.all_reduce(torch.ones(4), group=group)

@@ -100,7 +100,7 @@ def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.Lo
 
 @pytest.mark.parametrize("first", ["", "sys.stdout.write('{'); sys.stdout.flush()"])
 def test_a_command_that_never_speaks_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    """With the process that it has started, which has the other end of what would be read."""
+    """The process that it has started, which has the other end of what would be read, ends as well."""
     monkeypatch.setattr(switch_command, "MAKING", timedelta(seconds=3))
     told = tmp_path / "told"
     body = (
