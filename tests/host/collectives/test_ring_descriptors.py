@@ -21,13 +21,17 @@ def test_a_forked_child_keeps_nothing_of_a_ring(rng: random.Random) -> None:
         rank.connected(rank.greeting())
         rank.until_joined()
         port = rank.links.port
-        child = begin_child(lambda: bool(signal.pause()))
+        runs, says = os.pipe()
+        child = begin_child(lambda: bool(os.write(says, b".") and signal.pause()))
         try:
+            assert os.read(runs, 1) == b"."  # fork() may return here before the child does anything
             del rank.links
             socket.create_server(("127.0.0.1", port)).close()  # nobody listens there any more
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            os.close(runs)
+            os.close(says)
 
 
 def test_a_rank_without_a_descriptor_goes_on_when_there_is_one(rng: random.Random) -> None:
