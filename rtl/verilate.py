@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -13,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catchment.checkout import ROOT
+from catchment.lock_file import locked
 from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, closure, modules
 
 BUILD = ROOT / "build" / "rtl"
@@ -152,8 +152,7 @@ def build(
         return library
     folder = library.parent
     BUILD.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the same
+    with locked(folder.with_suffix(".lock")):  # another process may be building the same
         if not library.is_file():
             options = [*_options(waves, timing, instead), *(_FLAGS_INSTEAD if instead else ())]
             files: list[str | Path] = [LINT_RULES, *instead, "--top", top] if instead else sources(top)

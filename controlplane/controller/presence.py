@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from catchment.controlplane.controller.errors import ControllerError
+from catchment.lock_file import take
 
 _LOOK_SECONDS, _PAUSE_SECONDS = 1.0, 0.01
 """A controller that starts tries so long, at this interval: whoever looks for one holds the lock for much less."""
@@ -58,7 +59,7 @@ class PresenceFile:
         except OSError as error:
             raise ControllerError(f"cannot write {self._path}: {error.strerror}; use sudo?") from None
         until = time.monotonic() + _LOOK_SECONDS
-        while not _is_taken(handle):
+        while not take(handle):
             running = read(self._path.parent, self._topology)
             if running is not None or time.monotonic() >= until:
                 os.close(handle)
@@ -82,14 +83,6 @@ class PresenceFile:
             os.ftruncate(self._handle, 0)
             os.close(self._handle)
             self._handle = None
-
-
-def _is_taken(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def read(folder: Path, topology: str) -> Presence | None:

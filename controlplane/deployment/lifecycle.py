@@ -85,14 +85,14 @@ def forget_job(store: Transactions, name: str) -> None:
         jobs.discard(name)
 
 
-def remove_job(store: Transactions, name: str, topology: Topology, clients: Clients | None) -> None:
+def remove_job(store: Transactions, name: str, topology: Topology, clients: Clients) -> None:
     """Take a job off the switches and forget it.
 
     Args:
         store: where it is noted.
         name: of the job.
         topology: where it is.
-        clients: switch name -> client; None forgets it without asking its switches.
+        clients: switch name -> client.
 
     Raises:
         JobError: there is no such job, or no client for one of its switches.
@@ -101,8 +101,7 @@ def remove_job(store: Transactions, name: str, topology: Topology, clients: Clie
     with store() as jobs:
         group = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
-    if clients is not None:
-        remove(group, topology, clients)
+    remove(group, topology, clients)
     forget_job(store, name)
 
 

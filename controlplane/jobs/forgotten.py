@@ -32,10 +32,13 @@ def take_off_forgotten(
     if not entries:
         return 0
     known = generations()
-    gone = [entry for entry in entries if int(entry.match["gen"]) not in known and not is_foreign(entry)]
+    gone: list[TableEntry] = []
+    stays: list[TableEntry] = []
+    for entry in entries:
+        (stays if int(entry.match["gen"]) in known or is_foreign(entry) else gone).append(entry)
     if not gone:
         return 0
-    groups = _groups(gone) - _groups(entry for entry in entries if entry not in gone)
+    groups = _groups(gone) - _groups(stays)
     client.delete_groups(groups & set(client.groups()))  # first: entries that are left of it say whose they are
     client.delete(*gone)
     return len(gone)

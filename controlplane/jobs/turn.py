@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from catchment.controlplane.jobs.errors import JobError
+from catchment.lock_file import take
 
 _PAUSE_SECONDS = 0.02
 
@@ -34,7 +34,7 @@ def turn(folder: Path, topology: str, *, patience: float) -> Iterator[None]:
         raise JobError(f"cannot write {path}: {error.strerror}; use sudo?") from None
     try:
         until = time.monotonic() + patience
-        while not _is_taken(handle):
+        while not take(handle):
             if time.monotonic() >= until:
                 raise JobError(
                     f"another command has been changing the jobs of {topology} for {patience:g} s; wait until it ends, "
@@ -44,11 +44,3 @@ def turn(folder: Path, topology: str, *, patience: float) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _is_taken(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.lock_file import take
 from catchment.wire.rail_report import SOCKETS as RANK_SOCKETS
 from catchment.wire.run_folder import run_folder
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
@@ -152,15 +153,11 @@ class StateFile:
         path = folder / f"{name}.json"
         while True:
             handle = path.open("a+", encoding="utf-8")
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            if not take(handle.fileno()):
                 handle.close()
                 state = read_state(name)
                 owner = f" (process {state.owner})" if state else ""
-                raise NetworkError(
-                    f"network {name} is already up{owner}; run `catchment net down {name}` first"
-                ) from None
+                raise NetworkError(f"network {name} is already up{owner}; run `catchment net down {name}` first")
             if path.exists() and path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
                 shutil.rmtree(jobs_folder(name), ignore_errors=True)
                 return cls(handle, path)

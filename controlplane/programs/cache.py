@@ -5,7 +5,6 @@ The compilers run as processes of their own: the control plane knows their comma
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -21,6 +20,7 @@ from catchment.checkout import INSTALLED, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import BY_PORTS, Switch, Target, Topology
+from catchment.lock_file import locked
 from catchment.wire.generated.constants import MAX_WORKERS
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -131,8 +131,7 @@ def _is_done(folder: Path) -> bool:
 def _cached(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> PipelineConfig:
     folder = _place(target, program, defines, externs)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two commands may want the same program
+    with locked(folder / "lock"):  # two commands may want the same program
         if not (folder / "done").exists():
             if _is_done(folder):
                 shutil.copytree(_SHIPPED / folder.name, folder, dirs_exist_ok=True)

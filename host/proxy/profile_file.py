@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from catchment.host.durable_file import replace_file
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.json_file import read_json
 from catchment.host.proxy.links import LinkCurve
+from catchment.lock_file import locked
 
 _TODO = "write one with `catchment proxy profile`"
 Profile = Mapping[str, Mapping[str, LinkCurve]]
@@ -27,19 +26,12 @@ def write_profile(path: Path, profile: Profile) -> None:
         ProxyError: there is a file, and it is no profile; or it cannot be written.
     """
     path = path.resolve()
-    with _locked(path):
-        before = read_profile(path) if path.exists() else {}
-        merged = {**before, **profile}
-        facts = {c: {p: link.points for p, link in sorted(own.items())} for c, own in sorted(merged.items())}
-        replace_file(path, [json.dumps(facts, indent=1).encode()])
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
     try:
-        with path.with_name(f"{path.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        with locked(path.with_name(f"{path.name}.lock")):
+            before = read_profile(path) if path.exists() else {}
+            merged = {**before, **profile}
+            facts = {c: {p: link.points for p, link in sorted(own.items())} for c, own in sorted(merged.items())}
+            replace_file(path, [json.dumps(facts, indent=1).encode()])
     except OSError as error:
         raise ProxyError(f"cannot add to {path}: {error.strerror}: give a file that can be written") from error
 

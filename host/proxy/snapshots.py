@@ -8,7 +8,6 @@ killed when, the record's step is there whole.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import zlib
@@ -24,6 +23,7 @@ import numpy as np
 from catchment.host.durable_file import replace_file
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.storage import Bytes
+from catchment.lock_file import locked
 
 _RECORD, _LOCK, _PREFIX = "record.json", "lock", "step-"
 _DIGITS = 20
@@ -88,7 +88,7 @@ class SnapshotFolder:
         with self._spoken():
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, chain([json.dumps(asdict(part)).encode() + b"\n"], blocks))
-            with self._locked():
+            with locked(self._path / _LOCK):
                 there = [other for other in range(proxies) if self._of(part.step, other).exists()]
                 for other in there:
                     if _head(self._of(part.step, other)) != part:
@@ -146,12 +146,6 @@ class SnapshotFolder:
 
     def _steps(self) -> list[Path]:
         return [folder for folder in self._path.glob(f"{_PREFIX}*") if _step(folder) >= 0]
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with (self._path / _LOCK).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     @contextmanager
     def _spoken(self) -> Iterator[None]:

@@ -12,7 +12,6 @@ before all have done so, as that takes a vote of each, so all find the same reco
 
 from __future__ import annotations
 
-import fcntl
 import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 from catchment.host.durable_file import replace_file
 from catchment.host.optimizer.store.errors import StoreError
 from catchment.host.optimizer.store.store import Store
+from catchment.lock_file import locked
 
 _RECORD, _LOCK, _VOTES = "group.json", "lock", "votes"
 _PREFIX = "step-"
@@ -196,8 +196,7 @@ class GroupFolder:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._path.mkdir(parents=True, exist_ok=True)
-        with (self._path / _LOCK).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locked(self._path / _LOCK):
             yield
 
     @contextmanager

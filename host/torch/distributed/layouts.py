@@ -80,12 +80,11 @@ class Pieces:
 
 
 def _shares_elements(tensor: torch.Tensor) -> bool:
-    if tensor.numel() < 2:
+    if tensor.numel() < 2 or tensor.is_contiguous():
         return False
-    steps = sorted(zip(tensor.stride(), tensor.shape, strict=True))
-    if any(size > 1 and stride == 0 for stride, size in steps):
+    steps = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+    if steps[0][0] == 0:
         return True
-    steps = [(stride, size) for stride, size in steps if stride and size > 1]
     reach = 0
     for stride, size in steps:
         if stride <= reach:
