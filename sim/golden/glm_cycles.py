@@ -218,16 +218,32 @@ def mini_batch_sizes(samples: int, batch: int) -> list[int]:
     return [micro_batches(min(batch, samples - begin)) for begin in range(0, samples, batch)]
 
 
+SETTLED = 1024
+"""Micro-batches of a mini-batch after which each window of them takes as long as the one before."""
+
+
 def steady_iteration(
     workload: Workload, setting: Setting, pipeline: Pipeline, network: Network = PAPER_NETWORK
 ) -> float:
-    """Seconds of a mini-batch in the middle of an epoch, in our pipeline."""
+    """Seconds of a mini-batch in the middle of an epoch, in our pipeline.
+
+    One that is longer than what the pipeline takes to settle grows by as many clocks with each window of micro-batches:
+    two shorter ones, that end as far into a window, say by how many.
+    """
     all_reduce = round(network.seconds(BANKS) * CLOCK_HZ)
-    warm = 4
-    sizes = [micro_batches(setting.batch)] * (2 * warm)
     slots = setting.shares(workload).engine_chunks
-    done = mini_batches(sizes, slots, setting.bits, all_reduce, pipeline)
-    return (done[-1] - done[-1 - warm]) / warm / CLOCK_HZ
+
+    def clocks(size: int) -> float:
+        warm = 4
+        done = mini_batches([size] * (2 * warm), slots, setting.bits, all_reduce, pipeline)
+        return (done[-1] - done[-1 - warm]) / warm
+
+    size = micro_batches(setting.batch)
+    stride = -(-SETTLED // pipeline.window) * pipeline.window
+    strides = max(0, (size - stride) // stride - 1)
+    shorter = clocks(size - strides * stride)
+    grown = strides * (shorter - clocks(size - (strides + 1) * stride)) if strides else 0
+    return (shorter + grown) / CLOCK_HZ
 
 
 def epoch_seconds(workload: Workload, setting: Setting, iteration: float) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import Numbers
 from catchment.host.glm.shares import micro_batches
 from catchment.sim.golden.glm_cycles import (
     CLOCK_HZ,
@@ -41,7 +42,7 @@ class GlmTraining:
 
     Attributes:
         data: samples and features.
-        batch: samples of a mini-batch.
+        batch: samples of a mini-batch; one that is larger than the data holds all of it.
         bits: of a feature.
         engines: of each worker.
     """
@@ -56,7 +57,7 @@ class GlmTraining:
         """Read settings; `data`: a set of the paper's Table II, or SAMPLESxFEATURES.
 
         Raises:
-            PerformanceError: there is no such set, or a number is none or out of range.
+            PerformanceError: there is no such set, or a number is none or out of what hardware takes.
         """
         known = {each.name: each for each in PAPER_WORKLOADS}
         sizes = _SIZES.fullmatch(data)
@@ -67,8 +68,12 @@ class GlmTraining:
             made = cls(chosen, int(batch), int(bits), int(engines))
         except ValueError as error:
             raise PerformanceError(f"{P4SGD}: {error}") from None
-        if not (1 <= made.bits <= 8 and made.batch >= 1 and chosen.samples >= 1):
-            raise PerformanceError(f"{P4SGD}: give 1 to 8 bits, and at least one sample to data and batch")
+        if not (1 <= made.bits <= 8 and chosen.samples >= 1):
+            raise PerformanceError(f"{P4SGD}: give 1 to 8 bits, and at least one sample of data")
+        try:
+            Numbers(made.bits, made.batch)
+        except GlmError as error:
+            raise PerformanceError(f"{P4SGD}: {error}") from None
         return made
 
 
@@ -101,7 +106,8 @@ def glm_epochs(cluster: Cluster, training: GlmTraining, count: int = 1) -> Outco
     Raises:
         PerformanceError: the cluster or the training is not one that the hardware can have.
     """
-    setting = Setting(len(workers_of(cluster)), training.engines, training.bits, training.batch)
+    batch = min(training.batch, training.data.samples)
+    setting = Setting(len(workers_of(cluster)), training.engines, training.bits, batch)
     network = Network(all_reduce_seconds(cluster), math.inf)
     try:
         planes = pass_clocks(setting.shares(training.data), training.bits)
@@ -109,6 +115,6 @@ def glm_epochs(cluster: Cluster, training: GlmTraining, count: int = 1) -> Outco
         raise PerformanceError(f"{P4SGD}: {error}") from None
     iteration = steady_iteration(training.data, setting, Pipeline(), network)
     epoch = epoch_seconds(training.data, setting, iteration)
-    reading = micro_batches(training.batch) * planes / CLOCK_HZ / iteration * epoch
+    reading = micro_batches(batch) * planes / CLOCK_HZ / iteration * epoch
     picos = np.full((count, 1), reading * PICOS_PER_SECOND)
     return Outcome.of(np.full(count, epoch * PICOS_PER_SECOND), picos, None)

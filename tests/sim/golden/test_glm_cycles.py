@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -110,6 +111,28 @@ def test_a_long_mini_batch_costs_its_passes_alone() -> None:
     assert done[-1] - done[-2] == 8 * slots * 4 + once
     longer = cycles.mini_batches([128] * 4, slots, 4, 300, pipeline)
     assert (longer[-1] - longer[-2]) / (128 * slots * 4) < 1.01
+
+
+def test_what_settled_windows_add_is_what_every_micro_batch_by_itself_adds(rng: random.Random) -> None:
+    for _ in range(6):
+        workload, setting = (
+            cycles.Workload("", 1, rng.choice([1, 1000, 100_000])),
+            cycles.Setting(workers=rng.randint(1, 8), bits=rng.randint(1, 8), batch=rng.randrange(16_400, 40_000, 8)),
+        )
+        pipeline = cycles.Pipeline(
+            gap=rng.randrange(3),
+            replay_words=rng.choice([16, 99, 8192]),
+            window=rng.choice([1, 6, 64]),
+            confirm=rng.randrange(12),
+        )
+        seconds = rng.choice([0, 1e-7, 1e-6, 1e-5])
+        network = cycles.Network(seconds, math.inf)
+        slots = setting.shares(workload).engine_chunks
+        sizes, all_reduce = [setting.batch // 8] * 8, round(seconds * cycles.CLOCK_HZ)
+        done = cycles.mini_batches(sizes, slots, setting.bits, all_reduce, pipeline)
+        expected = (done[-1] - done[-5]) / 4 / cycles.CLOCK_HZ
+        given = (workload, setting, pipeline, network)
+        assert cycles.steady_iteration(*given) == pytest.approx(expected, rel=1e-12), given
 
 
 def test_low_precisions_take_their_bits_but_for_updates() -> None:

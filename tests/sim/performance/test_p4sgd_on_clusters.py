@@ -49,6 +49,12 @@ def test_longer_ways_and_more_features_take_longer(rng: random.Random) -> None:
     assert first.rounds[0] < glm_epochs(near, wider).rounds[0]
 
 
+def test_a_mini_batch_that_is_larger_than_the_data_takes_as_long_as_all_of_it() -> None:
+    data = Workload("", samples=1000, features=20_000)
+    all_of_it, larger = (glm_epochs(cluster_of(8), GlmTraining(data, batch)) for batch in (1000, 1 << 24))
+    assert larger.rounds[0] == all_of_it.rounds[0] and larger.exposed == all_of_it.exposed
+
+
 def test_a_request_gives_an_epoch_each_round() -> None:
     (request,) = Request.all_of("p4sgd", ONE_SWITCH, ["data=1000x20000", "batch=32", "rounds=3"], [], mode=Mode.FLOW)
     outcome = request.run()
@@ -62,6 +68,10 @@ def test_a_request_gives_an_epoch_each_round() -> None:
         (["data=mnist"], Mode.FLOW, "no data 'mnist'; give gisette"),
         (["bits=9"], Mode.FLOW, "1 to 8 bits"),
         (["batch=many"], Mode.FLOW, "invalid literal"),
+        (["batch=0"], Mode.FLOW, "mini-batch of 0 samples: give a multiple of 8"),
+        (["batch=7"], Mode.FLOW, "mini-batch of 7 samples: give a multiple of 8"),
+        (["batch=100000000"], Mode.FLOW, "at most 16777216"),
+        (["data=0x7"], Mode.FLOW, "at least one sample"),
         (["engines=9"], Mode.FLOW, "9 engines"),
         (["rounds=0"], Mode.FLOW, "at least one epoch"),
         (["size=1MiB"], Mode.FLOW, "p4sgd has no 'size'; it has data"),
