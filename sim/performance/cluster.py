@@ -17,6 +17,8 @@ from catchment.wire.generated.constants import LANE_BYTES
 PROGRAM = ROOT / "p4src" / "luwu.p4"
 TAG_BYTES = 8
 """What a slot holds beside its lanes: sequence number and workers (p4src/include/slot.p4)."""
+_NEAR = 1.25
+"""A line is at most so many times as fast, or as slow, as it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +175,23 @@ class Cluster:
             )
 
 
+def whole_picos(exact: float) -> int:
+    """The whole picoseconds nearest to so many, of a byte.
+
+    Raises:
+        PerformanceError: they are more than a quarter off, as of a line of 11 Tb/s and more.
+    """
+    picos = max(1, round(exact))
+    if not picos / _NEAR <= exact <= picos * _NEAR:
+        raise PerformanceError(
+            f"a byte would take {exact:.3g} ps, and lines are simulated in whole ones, so at no more than 8 Tb/s"
+        )
+    return picos
+
+
 def _byte(rate: int, default: int) -> int:
     """The time of a byte at a rate in bits a second, in whole ps; 0: the default."""
-    return max(1, round(8 * PICOS_PER_SECOND / rate)) if rate else default
+    return whole_picos(8 * PICOS_PER_SECOND / rate) if rate else default
 
 
 def rack_spine(

@@ -29,7 +29,7 @@ import yaml
 
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
-from catchment.sim.performance.cluster import Cluster, Node, Rail, Straggle, rack_spine
+from catchment.sim.performance.cluster import Cluster, Node, Rail, Straggle, rack_spine, whole_picos
 from catchment.sim.performance.cluster_values import (
     byte_time,
     bytes_at,
@@ -161,12 +161,21 @@ class _Reader:
         spines = section.integer("spines", 1, 1, 256)
         if racks * per_rack > _MOST:
             raise section.error_at("racks", f"{racks * per_rack} hosts: at most {_MOST} are simulated")
-        if "oversubscription" in section and "up" in (self._part("links") or ()):
+        has_rate = "up" in (self._part("links") or ())
+        if "oversubscription" in section and has_rate:
             raise section.error_at("oversubscription", "says the same as `links.up`: give one of them")
         over = number_at(section, "oversubscription", 1.0, 0.01, 1000)
         names_by_rack = [[f"r{k}h{at}" for at in range(per_rack)] for k in range(racks)]
         topology = rack_spine(racks=names_by_rack, spines=spines, above=optimizers, slots=switch.slots)
-        return topology, max(1, round(host_byte * spines * over / per_rack))
+        if has_rate:
+            return topology, host_byte
+        try:
+            return topology, whole_picos(host_byte * spines * over / per_rack)
+        except PerformanceError as error:
+            key = "oversubscription" if "oversubscription" in section else "per_rack"
+            raise section.error_at(
+                key, f"between switches {error}: give more `spines`, a larger `oversubscription`, or `links.up`"
+            ) from None
 
     def _links(self, host_byte: int, up_byte: int) -> LinkModel:
         section = self._part("links")
@@ -191,10 +200,11 @@ class _Reader:
             host_byte = byte_time(section, "host", links.host_byte)
             latency = time_at(section, "latency", links.latency)
             # Between switches a rail has the same share of its hosts' rate as the cluster.
-            own = replace(
-                links, host_byte=host_byte, up_byte=max(1, round(links.up_byte * host_byte / links.host_byte)),
-                latency=latency,
-            )  # fmt: skip
+            try:
+                up_byte = whole_picos(links.up_byte * host_byte / links.host_byte)
+            except PerformanceError as error:
+                raise section.error_at("host", f"between switches {error}: give a slower `host`") from None
+            own = replace(links, host_byte=host_byte, up_byte=up_byte, latency=latency)
             start = quantity_at(section, "start", Dimension.TIME, 0, (0, LONGEST_START))
             by = section.text("by", "switch", ("switch", "ring"))
             found[name] = Rail(name, by, own, round(start))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +76,21 @@ def test_what_a_file_says(tmp_path: Path) -> None:
             "same as",
         ),
         ("links: {}\n", 1, "give either"),
+        (
+            "links: {host: 800gbps}\nfabric: {kind: rack-spine, racks: 2, per_rack: 64}\n",
+            2,
+            r"a byte would take 0\.156 ps.*at no more than 8 Tb/s: give more `spines`",
+        ),
+        (
+            "fabric: {kind: rack-spine, racks: 2, per_rack: 16,\n  oversubscription: 0.1}\n",
+            2,
+            r"a byte would take 0\.5 ps",
+        ),
+        (
+            "fabric: {kind: rack-spine, racks: 2, per_rack: 64}\n\nrails: [{name: a, host: 400gbps}]\n",
+            3,
+            r"a byte would take 0\.25 ps.*slower `host`",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, line: int, says: str) -> None:
@@ -82,6 +98,23 @@ def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, line: 
     with pytest.raises(ClusterError, match=says) as raised:
         load_cluster(path)
     assert str(raised.value).startswith(f"{path}:{line}: ")
+
+
+def test_links_between_switches_are_as_fast_as_asked_for_to_a_quarter(tmp_path: Path, rng: random.Random) -> None:
+    for _ in range(30):
+        host, per_rack, spines = rng.choice([25, 100, 400, 800]), rng.randint(1, 200), rng.randint(1, 8)
+        over = rng.choice([0.5, 1, 2, 4])
+        text = f"links: {{host: {host}gbps}}\nfabric: {{kind: rack-spine, racks: 2, per_rack: {per_rack}, "
+        path = write(tmp_path, text + f"spines: {spines}, oversubscription: {over}}}\n")
+        exact = 8000 / host * spines * over / per_rack
+        try:
+            up_byte = load_cluster(path).links.up_byte
+        except ClusterError:
+            assert exact < 1.6
+        else:
+            assert up_byte / 1.25 <= exact <= up_byte * 1.25
+    path = write(tmp_path, text + "spines: 1}\n")
+    assert load_cluster(path, {"links.up": "800gbps", "fabric.per_rack": "200"}).links.up_byte == 10
 
 
 def test_endpoints_in_software(tmp_path: Path) -> None:
