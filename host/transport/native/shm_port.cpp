@@ -48,7 +48,9 @@ bool ShmShare::flush() {
 }
 
 Flushed ShmShare::flush_if_free() {
-  if (!shm::flush_if_free(attachment_->port())) return Flushed::kLater;
+  const int status = shm::flush_if_free(attachment_->port());
+  if (status == 0) return Flushed::kLater;
+  attachment_->note(status);
   return std::exchange(full_, false) ? Flushed::kFull : Flushed::kAll;
 }
 

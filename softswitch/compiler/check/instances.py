@@ -25,6 +25,9 @@ from catchment.softswitch.compiler.types import BitType, ExternType, InfIntType,
 
 Unit = ir.ControlUnit | ir.ParserUnit
 
+MOST_INSTANCES = 1 << 16
+"""Instances in one, itself included: a tree of more is refused before it is made, as it may double with each level."""
+
 
 @dataclass(slots=True)
 class Frame:
@@ -72,6 +75,7 @@ class InstanceChecker(TableChecker):
         self.frame = Frame()
         self.bound_instances: dict[ir.InstanceDecl, tuple[tuple[str, ir.InstanceDecl], ...]] = {}
         """Instance -> the extern instances given to its constructor, by parameter name."""
+        self._tree_sizes: dict[Unit, int] = {}
 
     @abstractmethod
     def specialised_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None, loc: Location) -> Unit:
@@ -107,6 +111,7 @@ class InstanceChecker(TableChecker):
             symbol = self._bound_block(symbol, type_, wanted)
             values = self.constructor_args(symbol, args, loc)
             unit = self.specialised_unit(symbol, values if values.known else None, loc)
+            self._check_tree_size(unit, loc)
             decl = ir.InstanceDecl(loc, name, cp_name, unit, None, values.values, notes, is_global=is_global)
             self.bound_instances[decl] = values.instances
             return decl
@@ -154,6 +159,24 @@ class InstanceChecker(TableChecker):
         if not has_body:
             raise Refusal(type_.loc, f"{symbol.decl.name}: is the type of a block, it has no body to instantiate")
         return symbol
+
+    def _check_tree_size(self, unit: Unit, loc: Location) -> None:
+        size = self._tree_size(unit)
+        if size > MOST_INSTANCES:
+            found = f"{unit.name}: an instance of it is {size} instances with those in it"
+            raise Refusal(
+                loc,
+                f"{found}; {MOST_INSTANCES} is the most",
+                "instantiate what it has in it once, and apply that several times",
+            )
+
+    def _tree_size(self, unit: Unit) -> int:
+        """The instances that one of the unit makes, itself included: its children's are known before."""
+        size = self._tree_sizes.get(unit)
+        if size is None:
+            made = [child.unit for child in unit.instances if not child.alias]
+            size = self._tree_sizes[unit] = 1 + sum(1 if below is None else self._tree_size(below) for below in made)
+        return size
 
     def _check_nesting(self, symbol: BlockSymbol, loc: Location) -> None:
         is_parser = isinstance(symbol.decl, ast.ParserDecl)

@@ -9,7 +9,7 @@ from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.context import Place, UnitState, annotation_name
 from catchment.softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
 from catchment.softswitch.compiler.check.typing import has_variables
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, refuse_deep
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic, Diagnostics, Refusal, refuse_deep
 from catchment.softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
@@ -26,6 +26,8 @@ from catchment.softswitch.compiler.types import (
     TypeVar,
 )
 
+MOST_UNITS = 1 << 12
+"""Controls and parsers with the constructor arguments that they are given; each is checked anew."""
 _ENDS = ("accept", "reject")
 
 
@@ -69,6 +71,11 @@ class UnitChecker(InstanceChecker):
             args = None
         key = (id(decl), symbol.type_args, None if args is None else args.key())
         if key not in self._unit_cache:
+            if len(self._unit_cache) >= MOST_UNITS:
+                few = f"{MOST_UNITS} controls and parsers that a program may have"
+                message = f"{decl.name}: with these arguments it is one more than the {few}"
+                last = Diagnostic(loc, message, "give constructors fewer different arguments")
+                raise CompileError([*self.diagnostics.errors, last])
             self._unit_cache[key] = self._build_unit(symbol, args)
         return self._unit_cache[key]
 

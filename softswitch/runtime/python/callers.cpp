@@ -177,7 +177,7 @@ class InsidePort {
     }
     return own;
   }
-  bool flush_if_free() { return shm::flush_if_free(port_.get()); }
+  bool flush_if_free() { return checked(shm::flush_if_free(port_.get())) != 0; }
   /// The frames that are there, or the first that come within so many seconds.
   py::list receive(double timeout) {
     std::array<catchment_shm_frame, 64> frames{};

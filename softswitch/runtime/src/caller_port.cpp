@@ -32,6 +32,11 @@ CallerPort::Way::Way(const SharedRing& ring, shm::Mapping rings)
       producer(mapping.outgoing(shm::Side::switch_side)),
       bell(ring.bell.data(), strnlen(ring.bell.data(), ring.bell.size())) {}
 
+CallerPort::CallerPort(std::unique_ptr<Caller> caller, std::uint32_t port)
+    : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {
+  touched_.reserve(rt::kPorts);  // a way that is touched is noted, whatever memory is left
+}
+
 shm::Entered enter(shm::Invitation invitation) {
   auto caller = Caller::attach(std::move(invitation.memory), invitation.switch_pid);
   if (!caller.ok()) {
@@ -62,16 +67,26 @@ bool CallerPort::run(std::span<const Frame> frames, shm::Channel& channel, IfHel
     inputs_.push_back({frame.data(), static_cast<std::uint32_t>(frame.size()), port_});
   }
   channel_ = &channel;
-  const bool ran = caller_->run(inputs_, *this, held) == Outcome::ran;
-  // Nobody waits for the lock while others are woken.
+  try {
+    const bool ran = caller_->run(inputs_, *this, held) == Outcome::ran;
+    wake_all();
+    return ran;
+  } catch (...) {
+    wake_all();  // what went before is theirs
+    throw;
+  }
+}
+
+/// Wakes those who got something: when the lock is given back, so that nobody waits for it
+/// meanwhile.
+void CallerPort::wake_all() {
   for (const std::uint32_t port : touched_) {
     wake(*ways_[port]);
   }
   touched_.clear();
   if (std::exchange(passed_on_, false)) {
-    channel.wake();
+    channel_->wake();
   }
-  return ran;
 }
 
 bool CallerPort::open() {

@@ -17,8 +17,7 @@ namespace catchment::softswitch {
 
 class CallerPort final : public shm::Insider, private Exit {
  public:
-  CallerPort(std::unique_ptr<Caller> caller, std::uint32_t port)
-      : caller_(std::move(caller)), state_(caller_->memory()->state()), port_(port) {}
+  CallerPort(std::unique_ptr<Caller> caller, std::uint32_t port);
 
   bool run(std::span<const Frame> frames, shm::Channel& channel) override {
     return run(frames, channel, IfHeld::wait);
@@ -63,6 +62,7 @@ class CallerPort final : public shm::Insider, private Exit {
   [[nodiscard]] std::ptrdiff_t seen_on(int number) const;
   bool pass_on(shm::Mark mark, std::span<const std::uint8_t> bytes);
   void wake(Way& way);
+  void wake_all();
 
   std::unique_ptr<Caller> caller_;
   SharedState& state_;

@@ -26,12 +26,12 @@ std::uint64_t* RowHash::find(const std::uint64_t* key) {
 }
 
 void RowHash::grow() {
-  const std::pmr::vector<std::uint64_t> old = std::move(buckets_);
+  std::pmr::vector<std::uint64_t> other(2 * capacity_ * (words_ + 1), 0, buckets_.get_allocator());
+  other.swap(buckets_);
   capacity_ *= 2;
-  buckets_.assign(capacity_ * (words_ + 1), 0);
-  for (std::size_t i = 0; i < old.size(); i += words_ + 1) {
-    if (old[i + words_] != 0) {
-      std::copy_n(old.data() + i, words_ + 1, find(old.data() + i));
+  for (std::size_t i = 0; i < other.size(); i += words_ + 1) {
+    if (other[i + words_] != 0) {
+      std::copy_n(other.data() + i, words_ + 1, find(other.data() + i));
     }
   }
 }
@@ -99,21 +99,30 @@ void RowHash::erase(std::uint64_t* hole) {
 MatchIndex::MatchIndex(std::size_t words, bool exact, StateMemory& memory)
     : memory_(&memory), words_(words), exact_(exact), exact_rows_(words, memory), view_(&memory) {}
 
+MatchIndex::Tuples::iterator MatchIndex::find(std::span<const std::uint64_t> mask) {
+  return std::ranges::find_if(tuples_,
+                              [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
+}
+
 void MatchIndex::insert(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
                         rt::Row& row) {
   if (exact_) {
     exact_rows_.insert(key, row);
     return;
   }
-  auto found = std::find_if(tuples_.begin(), tuples_.end(),
-                            [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
-  if (found == tuples_.end()) {
-    tuples_.push_back(std::make_unique<TupleStore>(
-        TupleStore{{mask.begin(), mask.end(), memory_}, RowHash(words_, *memory_), {}}));
-    found = std::prev(tuples_.end());
+  // In either case the last step that needs memory is the first that changes what is published.
+  Ranked one{&row};
+  if (const auto found = find(mask); found != tuples_.end()) {
+    (*found)->rows.insert(key, row);
+    (*found)->ranked.merge(one);
+    return;
   }
-  (*found)->rows.insert(key, row);
-  (*found)->ranks.insert(row.rank);
+  auto fresh = std::make_unique<TupleStore>(
+      TupleStore{{mask.begin(), mask.end(), memory_}, RowHash(words_, *memory_), std::move(one)});
+  fresh->rows.insert(key, row);
+  tuples_.reserve(tuples_.size() + 1);
+  view_.reserve(tuples_.size() + 1);
+  tuples_.push_back(std::move(fresh));
 }
 
 void MatchIndex::remove(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
@@ -122,11 +131,10 @@ void MatchIndex::remove(std::span<const std::uint64_t> key, std::span<const std:
     exact_rows_.remove(key, row);
     return;
   }
-  auto found = std::find_if(tuples_.begin(), tuples_.end(),
-                            [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
+  const auto found = find(mask);
   (*found)->rows.remove(key, row);
-  (*found)->ranks.erase((*found)->ranks.find(row.rank));
-  if ((*found)->ranks.empty()) {
+  (*found)->ranked.erase((*found)->ranked.find(&row));
+  if ((*found)->ranked.empty()) {
     tuples_.erase(found);
   }
 }
@@ -135,7 +143,7 @@ void MatchIndex::publish(rt::Table& table) {
   table.exact = exact_rows_.view();
   view_.clear();
   for (const auto& t : tuples_) {
-    view_.push_back({t->mask.data(), t->rows.view(), *t->ranks.rbegin()});
+    view_.push_back({t->mask.data(), t->rows.view(), (*t->ranked.rbegin())->rank});
   }
   std::ranges::sort(view_, std::greater{}, &rt::Tuple::max_rank);
   table.tuples = view_.data();

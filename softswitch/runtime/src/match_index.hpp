@@ -18,7 +18,8 @@ class RowHash {
  public:
   RowHash(std::size_t words, StateMemory& memory);
 
-  /// Links the row into its key's chain, largest rank first.
+  /// Links the row into its key's chain, largest rank first. When memory ends (std::bad_alloc),
+  /// all is as before.
   void insert(std::span<const std::uint64_t> key, rt::Row& row);
   void remove(std::span<const std::uint64_t> key, rt::Row& row);
   [[nodiscard]] rt::HashIndex view() const { return {buckets_.data(), capacity_ - 1}; }
@@ -42,27 +43,35 @@ class MatchIndex {
  public:
   MatchIndex(std::size_t words, bool exact, StateMemory& memory);
 
-  /// `key` is already masked. An exact index ignores `mask`.
+  /// `key` is already masked. An exact index ignores `mask`. When memory ends (std::bad_alloc), all
+  /// is as before, and so is what was published; else that is void until it is published anew.
   void insert(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
               rt::Row& row);
   void remove(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
               rt::Row& row);
-  /// Writes all but the default row.
+  /// Writes all but the default row. Needs no memory. The ranks of all rows may have changed since
+  /// the last time, their order may not.
   void publish(rt::Table& table);
 
  private:
+  struct ByRank {
+    bool operator()(const rt::Row* a, const rt::Row* b) const { return a->rank < b->rank; }
+  };
+  using Ranked = std::multiset<const rt::Row*, ByRank>;
   struct TupleStore {
     std::pmr::vector<std::uint64_t> mask;
     RowHash rows;
-    std::multiset<std::uint64_t> ranks;
+    Ranked ranked;
   };
+  using Tuples = std::vector<std::unique_ptr<TupleStore>>;
+  [[nodiscard]] Tuples::iterator find(std::span<const std::uint64_t> mask);
 
   StateMemory* memory_;
   std::size_t words_;
   bool exact_;
   RowHash exact_rows_;
-  std::vector<std::unique_ptr<TupleStore>> tuples_;
-  std::pmr::vector<rt::Tuple> view_;
+  Tuples tuples_;
+  std::pmr::vector<rt::Tuple> view_;  // has room for all of them
 };
 
 }  // namespace catchment::softswitch

@@ -155,6 +155,11 @@ void* StateMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
   if (begin > capacity_ || size.bytes > capacity_ - begin) {
     throw std::bad_alloc();
   }
+  std::size_t& blocks = blocks_.at(size.number);
+  if (blocks == free.capacity()) {
+    free.reserve(std::max<std::size_t>(8, 2 * blocks));
+  }
+  ++blocks;
   if (huge) {
     madvise(base_ + begin, size.bytes, MADV_HUGEPAGE);  // only a hint
   }

@@ -21,8 +21,8 @@ namespace catchment::softswitch {
 
 /// One run of addresses, and an allocator within it. Only the control side allocates. What it
 /// keeps to itself (which blocks are free) lies outside, so that nobody who can write to the
-/// memory can mislead it.
-class StateMemory final : public std::pmr::memory_resource {
+/// memory can mislead it. Giving a block back needs no memory, and so never fails.
+class StateMemory : public std::pmr::memory_resource {
  public:
   enum class Reach : std::uint8_t { process, shared };
 
@@ -44,6 +44,9 @@ class StateMemory final : public std::pmr::memory_resource {
   /// Bytes that are zero, at the beginning of a cache line; pages are touched as they are used.
   [[nodiscard]] std::byte* allocate_zeros(std::size_t bytes);
 
+ protected:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+
  private:
   /// Sizes of blocks: the powers of two up to a page, then four to each power of two.
   static constexpr std::size_t kClasses = std::size_t{4} * 48;
@@ -51,7 +54,6 @@ class StateMemory final : public std::pmr::memory_resource {
   void map_process();
   void map_shared();
   bool map_shared_at(std::size_t place);
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
     return this == &other;
@@ -64,7 +66,8 @@ class StateMemory final : public std::pmr::memory_resource {
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;  // bytes from the base that have ever been handed out
   std::size_t in_use_ = 0;
-  std::array<std::vector<std::byte*>, kClasses> free_;  // by class
+  std::array<std::vector<std::byte*>, kClasses> free_;  // by class, each with room for all
+  std::array<std::size_t, kClasses> blocks_{};          // by class: those ever handed out
 };
 
 /// Gives an object back to the memory that it lies in.

@@ -1,7 +1,7 @@
 #include "table_store.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace catchment::softswitch {
 
@@ -31,19 +31,20 @@ MeterCounts counts_of(const rt::MeterState& state) {
 void clear_counts(rt::MeterState& state) { std::ranges::fill(state.counts, rt::CounterState{}); }
 
 TableStore::TableStore(const ProgramInfo& program, const TableInfo& info,
-                       const rt::TableLayout& layout, ProfileStore* profile, StateMemory& memory)
+                       const rt::TableLayout& layout, ProfileStore* profile, StateMemory& memory,
+                       std::uint64_t sequence)
     : program_(program),
       info_(info),
       layout_(layout),
       profile_(profile),
       memory_(memory),
-      index_(layout.key_words, layout.exact, memory),
+      entries_(layout, memory, sequence),
       member_(make_in<rt::BoundAction>(memory)),
       view_(make_in<rt::Table>(memory)) {
   for (const MatchFieldInfo& field : info.fields) {
     needs_priority_ |= field.kind != MatchKind::exact && field.kind != MatchKind::lpm;
   }
-  index_.publish(*view_);
+  entries_.index.publish(*view_);
 }
 
 Status TableStore::check_writable(const char* verb) const {
@@ -83,10 +84,10 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
   if (!key.ok()) {
     return key.status();
   }
-  if (rows_.contains(key.value().identity())) {
+  if (entries_.rows.contains(key.value().identity())) {
     return {StatusCode::already_exists, "table " + info_.name + " has an entry with this key"};
   }
-  if (!initial && rows_.size() >= info_.size) {
+  if (!initial && entries_.rows.size() >= info_.size) {
     return {StatusCode::resource_exhausted,
             "table " + info_.name + " is full (" + std::to_string(info_.size) + " entries)"};
   }
@@ -105,27 +106,53 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
     stored->row.bytes = entry.counter->bytes;
   }
   stored->row.last_hit_us = now_us;
-  count_uses(*stored, 1);
-  link(std::move(stored));
-  index_.publish(*view_);
+  if (entries_.sequence == kSequences) {
+    renumber();
+  }
+  const Stored& linked = *stored;
+  link(std::move(stored), entries_);
+  count_uses(linked, 1);
+  entries_.index.publish(*view_);
   return {};
 }
 
-/// Puts an entry into the index, the order and the map. Of two equal ranks the older wins.
-void TableStore::link(std::unique_ptr<Stored> stored) {
-  stored->shown->ranges.assign(stored->key.ranges.begin(), stored->key.ranges.end());
-  stored->row.ranges = stored->shown->ranges.data();
-  const std::uint64_t rank =
-      needs_priority_ ? static_cast<std::uint32_t>(stored->key.priority) : stored->key.prefix_len;
-  stored->row.rank = (rank << 32) | (std::numeric_limits<std::uint32_t>::max() - sequence_++);
-  index_.insert(stored->key.key, stored->key.mask, stored->row);
-  stored->place = order_.insert(order_.end(), stored.get());
-  std::string identity = stored->key.identity();
-  rows_.emplace(std::move(identity), std::move(stored));
+/// Ranks entries by what their table goes by, then the older before the younger.
+std::uint64_t TableStore::rank_of(const Key& key, std::uint64_t sequence) const {
+  const std::uint64_t first =
+      needs_priority_ ? static_cast<std::uint32_t>(key.priority) : key.prefix_len;
+  return (first << 32) | (kSequences - 1 - sequence);
+}
+
+/// Numbers the entries from 0 on. Their order stays, and with it that of their ranks.
+void TableStore::renumber() {
+  entries_.sequence = 0;
+  for (Stored* stored : entries_.order) {
+    stored->row.rank = rank_of(stored->key, entries_.sequence++);
+  }
+  entries_.index.publish(*view_);
+}
+
+/// Puts an entry among others; if memory ends, those are as before.
+void TableStore::link(std::unique_ptr<Stored> stored, Entries& entries) const {
+  Stored& entry = *stored;
+  entry.shown->ranges.assign(entry.key.ranges.begin(), entry.key.ranges.end());
+  entry.row.ranges = entry.shown->ranges.data();
+  entry.row.rank = rank_of(entry.key, entries.sequence);
+  std::list<Stored*> place{&entry};
+  const auto row = entries.rows.emplace(entry.key.identity(), std::move(stored)).first;
+  try {
+    entries.index.insert(entry.key.key, entry.key.mask, entry.row);
+  } catch (...) {
+    entries.rows.erase(row);
+    throw;
+  }
+  entry.place = place.begin();
+  entries.order.splice(entries.order.end(), place);
+  ++entries.sequence;
 }
 
 Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& members) {
-  std::vector<std::unique_ptr<Stored>> fresh;
+  Entries fresh(layout_, memory_, 0);
   for (const auto& member : members) {
     TableEntry entry;
     entry.match = member;
@@ -134,19 +161,15 @@ Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& m
     if (!key.ok()) {
       return key.status();
     }
-    fresh.push_back(std::make_unique<Stored>(memory_));
-    fresh.back()->key = std::move(key.value());
-    fresh.back()->row.action = member_.get();
-  }
-  rows_.clear();
-  order_.clear();
-  index_ = MatchIndex(layout_.key_words, layout_.exact, memory_);
-  for (auto& stored : fresh) {
-    if (!rows_.contains(stored->key.identity())) {
-      link(std::move(stored));
+    if (!fresh.rows.contains(key.value().identity())) {
+      auto stored = std::make_unique<Stored>(memory_);
+      stored->key = std::move(key.value());
+      stored->row.action = member_.get();
+      link(std::move(stored), fresh);
     }
   }
-  index_.publish(*view_);
+  entries_ = std::move(fresh);
+  entries_.index.publish(*view_);
   return {};
 }
 
@@ -158,8 +181,8 @@ Result<TableStore::Stored*> TableStore::find(const TableEntry& entry) const {
   if (!key.ok()) {
     return key.status();
   }
-  const auto found = rows_.find(key.value().identity());
-  if (found == rows_.end()) {
+  const auto found = entries_.rows.find(key.value().identity());
+  if (found == entries_.rows.end()) {
     return Status(StatusCode::not_found, "table " + info_.name + " has no entry with this key");
   }
   return found->second.get();
@@ -181,6 +204,7 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
     return status;
   }
   Stored fresh(memory_);
+  fresh.entry.metadata = entry.metadata;
   if (Status status = bind(fresh, entry.action, ActionPlace::entry); !status.ok()) {
     return status;
   }
@@ -193,7 +217,7 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
   stored.entry.action = std::move(fresh.entry.action);
   count_uses(stored, 1);
   stored.entry.controller_metadata = entry.controller_metadata;
-  stored.entry.metadata = entry.metadata;
+  stored.entry.metadata = std::move(fresh.entry.metadata);
   stored.entry.idle_timeout_ns = entry.idle_timeout_ns;
   stored.row.last_hit_us = now_us;
   stored.idle_reported_us = 0;
@@ -224,11 +248,12 @@ Status TableStore::remove(const TableEntry& key) {
   if (Status status = check_not_const(stored, "delete"); !status.ok()) {
     return status;
   }
-  index_.remove(stored.key.key, stored.key.mask, stored.row);
-  index_.publish(*view_);
+  const auto row = entries_.rows.find(stored.key.identity());
+  entries_.index.remove(stored.key.key, stored.key.mask, stored.row);
+  entries_.index.publish(*view_);
   count_uses(stored, -1);
-  order_.erase(stored.place);
-  rows_.erase(stored.key.identity());
+  entries_.order.erase(stored.place);
+  entries_.rows.erase(row);
   return {};
 }
 
@@ -301,7 +326,7 @@ Status TableStore::read(const TableEntry& filter, std::uint64_t now_us,
     out.push_back(describe(*found.value(), now_us));
     return {};
   }
-  for (const Stored* stored : order_) {
+  for (const Stored* stored : entries_.order) {
     out.push_back(describe(*stored, now_us));
   }
   return {};
@@ -347,7 +372,7 @@ Status TableStore::clear_meter_counts(const TableEntry& key) {
 
 void TableStore::set_down_ports(const DownPorts& down) {
   down_ = down;
-  for (Stored* stored : order_) {
+  for (Stored* stored : entries_.order) {
     if (stored->one_shot_group != nullptr) {
       expand_one_shot(*stored);
     }
@@ -359,7 +384,7 @@ void TableStore::expire(std::uint64_t now_us,
   if (!info_.idle_timeout) {
     return;
   }
-  for (Stored* stored : order_) {
+  for (Stored* stored : entries_.order) {
     // Rounded up: a timeout shorter than the clock's step is one all the same.
     const std::int64_t timeout_ns = stored->entry.idle_timeout_ns;
     const auto timeout_us =

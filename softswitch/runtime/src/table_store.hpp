@@ -17,11 +17,16 @@
 
 namespace catchment::softswitch {
 
+/// What throws std::bad_alloc leaves the table as it was.
 class TableStore {
  public:
-  /// `profile` may be nullptr.
+  /// `profile` may be nullptr. Entries are numbered in the order that they are inserted in, from
+  /// `sequence` on, which is at most kSequences.
   TableStore(const ProgramInfo& program, const TableInfo& info, const rt::TableLayout& layout,
-             ProfileStore* profile, StateMemory& memory);
+             ProfileStore* profile, StateMemory& memory, std::uint64_t sequence = 0);
+
+  /// Numbers of entries are below it: when they run out, all entries are numbered anew.
+  static constexpr std::uint64_t kSequences = std::uint64_t{1} << 32;
 
   /// `initial`: from the program itself, so that const tables take it.
   Status insert(const TableEntry& entry, std::uint64_t now_us, bool initial = false);
@@ -79,7 +84,20 @@ class TableStore {
     std::uint64_t idle_reported_us = 0;  // when last; reported anew after another timeout
   };
 
-  void link(std::unique_ptr<Stored> stored);
+  /// Entries, and what finds them.
+  struct Entries {
+    Entries(const rt::TableLayout& layout, StateMemory& memory, std::uint64_t first)
+        : index(layout.key_words, layout.exact, memory), sequence(first) {}
+
+    MatchIndex index;
+    std::unordered_map<std::string, std::unique_ptr<Stored>> rows;
+    std::list<Stored*> order;  // of insertion
+    std::uint64_t sequence;    // of the next one
+  };
+
+  void link(std::unique_ptr<Stored> stored, Entries& entries) const;
+  [[nodiscard]] std::uint64_t rank_of(const Key& key, std::uint64_t sequence) const;
+  void renumber();
   Result<Key> make_key(const TableEntry& entry) const;
   Status match_field(const TableEntry& entry, std::size_t index, Key& key) const;
   void put(Words& words, const rt::KeyField& place, const Words& value) const;
@@ -100,10 +118,7 @@ class TableStore {
   StateMemory& memory_;
 
   bool needs_priority_ = false;
-  std::uint64_t sequence_ = 0;
-  MatchIndex index_;
-  std::unordered_map<std::string, std::unique_ptr<Stored>> rows_;
-  std::list<Stored*> order_;
+  Entries entries_;
   std::unique_ptr<Stored> default_;
   TableAction initial_default_;
   DownPorts down_;

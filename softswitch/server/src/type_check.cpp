@@ -12,6 +12,10 @@ namespace {
 
 using p4::config::v1::P4BitstringLikeTypeSpec;
 using p4::config::v1::P4DataTypeSpec;
+using p4::config::v1::P4HeaderTypeSpec;
+using p4::config::v1::P4HeaderUnionTypeSpec;
+using p4::config::v1::P4NewTypeSpec;
+using p4::config::v1::P4StructTypeSpec;
 using p4::config::v1::P4TypeInfo;
 
 constexpr std::uint64_t kMostParts = 4096;
@@ -43,16 +47,16 @@ class Extents {
 
   void count_declared() {
     for (const auto& [name, type] : types_.structs()) {
-      of_struct(name);
+      of(type, name);
     }
     for (const auto& [name, type] : types_.headers()) {
-      of_header(name);
+      of(type, name);
     }
     for (const auto& [name, type] : types_.header_unions()) {
-      of_header_union(name);
+      of(type, name);
     }
     for (const auto& [name, type] : types_.new_types()) {
-      of_new_type(name);
+      of(type, name);
     }
     for (const auto& [name, type] : types_.serializable_enums()) {
       check_bits(type.underlying_type().bitwidth(), "enum '" + name + "'");
@@ -90,6 +94,11 @@ class Extents {
     return found->second;
   }
 
+  template <class Map>
+  Extent of_declared(const Map& map, const std::string& name, const std::string& owner) {
+    return of(declared(map, name, owner), name);
+  }
+
   Extent below(const P4DataTypeSpec& type, const std::string& owner) {
     switch (type.type_spec_case()) {
       case P4DataTypeSpec::kBitstring:
@@ -99,23 +108,18 @@ class Extents {
         return sum(type.tuple().members(), owner,
                    [&](const auto& member) { return of(member, owner); });
       case P4DataTypeSpec::kStruct:
-        declared(types_.structs(), type.struct_().name(), owner);
-        return of_struct(type.struct_().name());
+        return of_declared(types_.structs(), type.struct_().name(), owner);
       case P4DataTypeSpec::kHeader:
-        declared(types_.headers(), type.header().name(), owner);
-        return of_header(type.header().name());
+        return of_declared(types_.headers(), type.header().name(), owner);
       case P4DataTypeSpec::kHeaderUnion:
-        declared(types_.header_unions(), type.header_union().name(), owner);
-        return of_header_union(type.header_union().name());
+        return of_declared(types_.header_unions(), type.header_union().name(), owner);
       case P4DataTypeSpec::kHeaderStack:
-        declared(types_.headers(), type.header_stack().header().name(), owner);
-        return of_header(type.header_stack().header().name());
+        return of_declared(types_.headers(), type.header_stack().header().name(), owner);
       case P4DataTypeSpec::kHeaderUnionStack:
-        declared(types_.header_unions(), type.header_union_stack().header_union().name(), owner);
-        return of_header_union(type.header_union_stack().header_union().name());
+        return of_declared(types_.header_unions(), type.header_union_stack().header_union().name(),
+                           owner);
       case P4DataTypeSpec::kNewType:
-        declared(types_.new_types(), type.new_type().name(), owner);
-        return of_new_type(type.new_type().name());
+        return of_declared(types_.new_types(), type.new_type().name(), owner);
       case P4DataTypeSpec::kSerializableEnum:
         declared(types_.serializable_enums(), type.serializable_enum().name(), owner);
         return {};
@@ -142,38 +146,36 @@ class Extents {
     return all;
   }
 
-  Extent of_struct(const std::string& name) {
+  Extent of(const P4StructTypeSpec& type, const std::string& name) {
     const std::string owner = "struct '" + name + "'";
     return named(owner, [&] {
-      return sum(types_.structs().at(name).members(), owner,
+      return sum(type.members(), owner,
                  [&](const auto& member) { return of(member.type_spec(), owner); });
     });
   }
 
-  Extent of_header(const std::string& name) {
+  Extent of(const P4HeaderTypeSpec& type, const std::string& name) {
     const std::string owner = "header '" + name + "'";
     return named(owner, [&] {
-      return sum(types_.headers().at(name).members(), owner, [&](const auto& member) {
+      return sum(type.members(), owner, [&](const auto& member) {
         check_bits(width_of(member.type_spec()), owner);
         return Extent{};
       });
     });
   }
 
-  Extent of_header_union(const std::string& name) {
+  Extent of(const P4HeaderUnionTypeSpec& type, const std::string& name) {
     const std::string owner = "header union '" + name + "'";
     return named(owner, [&] {
-      return sum(types_.header_unions().at(name).members(), owner, [&](const auto& member) {
-        declared(types_.headers(), member.header().name(), owner);
-        return of_header(member.header().name());
+      return sum(type.members(), owner, [&](const auto& member) {
+        return of_declared(types_.headers(), member.header().name(), owner);
       });
     });
   }
 
-  Extent of_new_type(const std::string& name) {
+  Extent of(const P4NewTypeSpec& type, const std::string& name) {
     const std::string owner = "type '" + name + "'";
     return named(owner, [&] {
-      const auto& type = types_.new_types().at(name);
       Extent extent;
       if (type.has_original_type()) {
         extent = of(type.original_type(), owner);

@@ -31,7 +31,7 @@ void tell(const char* what, char* error, size_t error_bytes) {
   }
 }
 
-/// Calls `work(peer)`; a failure to get memory or descriptors becomes a status.
+/// Calls `work(peer)`; a failure to get memory or descriptors becomes a status, and a text.
 template <class Work>
 int guarded(catchment_shm* port, Work work) {
   if (port == nullptr) {
@@ -44,8 +44,8 @@ int guarded(catchment_shm* port, Work work) {
     return work(port->peer);
   } catch (const catchment::shm::ShmError& problem) {
     return problem.status();
-  } catch (const std::exception&) {
-    return CATCHMENT_SHM_SYSTEM;
+  } catch (const std::exception& problem) {
+    return port->peer.fail(problem.what());
   }
 }
 
@@ -103,7 +103,9 @@ int commit_in_place(catchment_shm* port, std::span<const std::uint8_t> frame) {
   });
 }
 
-bool flush_if_free(catchment_shm* port) { return !port->peer.ours() || port->peer.flush_if_free(); }
+int flush_if_free(catchment_shm* port) {
+  return guarded(port, [](auto& peer) { return peer.flush_if_free(); });
+}
 
 std::span<const std::uint8_t> own_frame(catchment_shm* port) {
   return port->peer.ours() ? port->peer.own_frame() : std::span<const std::uint8_t>{};

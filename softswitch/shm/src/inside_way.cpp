@@ -28,20 +28,27 @@ InsideWay::InsideWay(std::unique_ptr<Insider> insider)
 void InsideWay::put(const Pieces& frame, Channel& channel) {
   std::uint8_t* const begin = bytes_ + used_;
   std::ranges::copy(frame.body, std::ranges::copy(frame.head, begin).out);
+  add({begin, frame.size()});
   used_ += round_up(frame.size(), kLine);
-  queue({begin, frame.size()}, channel);
+  look(channel);
 }
 
-void InsideWay::put_in_place(Insider::Frame frame, Channel& channel) { queue(frame, channel); }
+void InsideWay::put_in_place(Insider::Frame frame, Channel& channel) {
+  add(frame);
+  look(channel);
+}
 
-void InsideWay::queue(Insider::Frame frame, Channel& channel) {
+void InsideWay::add(Insider::Frame frame) {
   frames_.push_back(frame);
   queued_ += round_up(frame.size(), kLine);
+}
+
+void InsideWay::look(Channel& channel) {
   if (queued_ >= (left_ ? kBytesAtOnce : kMostBytes) ||
       frames_.size() >= channel.mapping().geometry().cells) {
     publish(channel);
   } else if (queued_ >= try_at_) {
-    if (!follows(channel) && insider_->run_if_free(frames_, channel)) {
+    if (!follows(channel) && run(&Insider::run_if_free, channel)) {
       clear();
       try_at_ = kBytesAtOnce;
     } else {
@@ -54,7 +61,7 @@ void InsideWay::publish(Channel& channel) {
   if (frames_.empty()) {
     return;
   }
-  if (follows(channel) || !insider_->run(frames_, channel)) {
+  if (follows(channel) || !run(&Insider::run, channel)) {
     for (const Insider::Frame& frame : frames_) {
       if (!channel.out().has_room()) {
         break;  // what the ring lost is sent again, as what a network lost
@@ -68,6 +75,16 @@ void InsideWay::publish(Channel& channel) {
   clear();
 }
 
+/// Some of the frames may have run when one throws, and they may not run again.
+bool InsideWay::run(Run how, Channel& channel) {
+  try {
+    return (insider_.get()->*how)(frames_, channel);
+  } catch (...) {
+    clear();
+    throw;
+  }
+}
+
 bool InsideWay::follows(Channel& channel) {
   left_ = left_ && !channel.out().taken(until_);
   return left_;
@@ -77,7 +94,7 @@ bool InsideWay::publish_if_free(Channel& channel) {
   if (follows(channel)) {
     publish(channel);  // to the switch, without waiting
   } else if (!frames_.empty()) {
-    if (!insider_->run_if_free(frames_, channel)) {
+    if (!run(&Insider::run_if_free, channel)) {
       return false;
     }
     clear();

@@ -142,6 +142,15 @@ int Peer::refuse(const std::string& why) {
   return CATCHMENT_SHM_ARGUMENT;
 }
 
+int Peer::fail(const char* what) noexcept {
+  try {
+    error_ = path_ + ": " + what;
+  } catch (const std::exception&) {
+    error_.clear();  // there is no memory for a text either
+  }
+  return CATCHMENT_SHM_SYSTEM;
+}
+
 bool Peer::known(int events) {
   if ((events & ~kAllEvents) != 0 || events == 0) {
     error_ = "events " + std::to_string(events) + ": give FRAMES, ROOM, or their sum";
@@ -325,12 +334,12 @@ int Peer::flush() {
   return CATCHMENT_SHM_OK;
 }
 
-bool Peer::flush_if_free() {
+int Peer::flush_if_free() {
   if (inside_ && attached()) {
-    return inside_->publish_if_free(*channel_);
+    return inside_->publish_if_free(*channel_) ? 1 : 0;
   }
-  flush();
-  return true;
+  const int status = flush();
+  return status == CATCHMENT_SHM_OK ? 1 : status;
 }
 
 int Peer::arm(int events) {

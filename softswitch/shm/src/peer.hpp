@@ -39,8 +39,10 @@ class Peer {
   [[nodiscard]] bool has_own_frames() const { return channel_ && channel_->own().waiting() != 0; }
   /// The status of a call that cannot be meant: says why.
   int refuse(const std::string& why);
+  /// The status of a call in the middle of which something was thrown that says `what`.
+  int fail(const char* what) noexcept;
   int flush();
-  bool flush_if_free();
+  int flush_if_free();
   int wait(int events, std::int64_t timeout_us);
   int arm(int events);
   int look(int events, const int* stop);

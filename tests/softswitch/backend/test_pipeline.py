@@ -84,6 +84,36 @@ def test_clones_carry_the_packet_as_it_came_and_the_kept_fields(tmp_path: Path) 
     assert target.inject(9, bytes([4, 7, 0, 0])) == [(1, bytes([4, 0xEE, 0, 0]))]
 
 
+def test_the_length_of_a_clone_counts_a_header_for_the_controller_and_packet_length_does_not(tmp_path: Path) -> None:
+    """What is asked of a session is cut from all that leaves; in egress a clone is as long as its original came in."""
+    declarations = BASE["declarations"] + ' @controller_header("packet_in") header note_h { bit<16> length; }'
+    target = switch(
+        tmp_path,
+        "clone_length",
+        ingress="sm.egress_spec = 1; if (hdr.h.a == 1) clone(CloneType.I2E, 5); hdr.extra.setValid();",
+        egress="""
+        if (sm.instance_type != 0) { hdr.note.setValid(); hdr.note.length = (bit<16>)sm.packet_length; }
+        if (sm.instance_type == 0) {
+            hdr.h.c = (bit<16>)sm.packet_length;
+            if (hdr.h.a == 2) { hdr.note.setValid(); clone(CloneType.E2E, 5); hdr.note.setInvalid(); }
+        }
+        """,
+        **BASE
+        | {"declarations": declarations, "headers": "note_h note; h_t extra; h_t h;"}
+        | {"deparser": "packet.emit(hdr.note); packet.emit(hdr.extra); packet.emit(hdr.h);"},
+    )
+    target.clone_session(5, [4], length=5)
+    added = bytes(4)
+    assert sorted(target.inject(9, bytes([1, 7, 8, 8]) + b"tail")) == [
+        (1, added + bytes([1, 7, 0, 8]) + b"tail"),
+        (4, bytes([0, 8, 1, 7, 8])),
+    ]
+    assert sorted(target.inject(9, bytes([2, 7, 8, 8]) + b"tail")) == [
+        (1, added + bytes([2, 7, 0, 8]) + b"tail"),
+        (4, bytes([0, 8, 0, 0, 0])),
+    ]
+
+
 def test_resubmit_and_recirculate(tmp_path: Path) -> None:
     target = switch(
         tmp_path,

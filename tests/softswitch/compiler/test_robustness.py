@@ -12,7 +12,7 @@ from p4_programs import place, program, refused
 
 from catchment.checkout import ROOT
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.check import check
+from catchment.softswitch.compiler.check import check, instances
 from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostics
 from catchment.softswitch.compiler.lexer import Token, tokenize
 from catchment.softswitch.compiler.p4info import make_p4info
@@ -66,6 +66,39 @@ def test_instances_within_each_other_are_refused(tmp_path: Path) -> None:
     (error,) = refused(tmp_path, source)
     assert "instances are nested too deeply" in error.message
     assert error.loc.line == source[: source.index(" main;")].count("\n") + 1
+
+
+def doubled(levels: int, takes: str = "", first: str = "", second: str = "") -> str:
+    """A program of controls of which each has two instances of the one before; levels of 2^n - 1 of them in all."""
+    controls = [f"control c1()({takes}) {{ apply {{ }} }}"]
+    for n in range(2, levels + 1):
+        inside = f"c{n - 1}({first}) a; c{n - 1}({second}) b; apply {{ a.apply(); b.apply(); }}"
+        controls.append(f"control c{n}()({takes}) {{ {inside} }}")
+    return program(top="\n".join(controls), locals_=f"c{levels}({'1' if takes else ''}) i;")
+
+
+def test_instances_that_double_with_each_level_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    source = doubled(18)
+    errors = refused(tmp_path, source)
+    assert {e.loc.line for e in errors} == {source[: source.index("control c18()")].count("\n") + 1}
+    assert [source.splitlines()[e.loc.line - 1][e.loc.col - 1] for e in errors] == ["a", "b"]
+    assert "c17: an instance of it is 131071 instances with those in it; 65536 is the most" in errors[0].message
+
+
+def test_the_most_instances_that_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instances, "MOST_INSTANCES", 32)  # ingress is one of them
+    check_file_of(tmp_path, doubled(5))
+    with_register = doubled(5).replace("{ apply", "{ register<bit<8>>(1) r; apply", 1)
+    [error] = refused(tmp_path, with_register)
+    assert "c5: an instance of it is 47 instances" in error.message
+    assert "c5() i;" in with_register.splitlines()[error.loc.line - 1]
+
+
+def test_arguments_that_double_with_each_level_are_refused_before_all_are_tried(tmp_path: Path) -> None:
+    source = doubled(14, takes="bit<32> n", first="n * 2", second="n * 2 + 1")
+    [error] = refused(tmp_path, source)
+    assert "one more than the 4096 controls and parsers that a program may have" in error.message
+    assert "control c" in source.splitlines()[error.loc.line - 1]
 
 
 def test_a_chain_of_else_if_may_be_as_long_as_it_likes(tmp_path: Path) -> None:

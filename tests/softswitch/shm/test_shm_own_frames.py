@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import random
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shm_ports import PATIENCE, inside, take
+from shm_ports import PATIENCE, inside, take, until
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient
 from catchment.softswitch.process import SwitchProcess
@@ -23,6 +26,41 @@ pytest_plugins = ["shm_switch", "inside_switch"]
 OPTIONS = ("", ",cells=2,bytes=2112", ",cells=512,bytes=2112")
 
 Start = Callable[..., tuple[Any, Any]]
+
+# Attaches to a port, takes all memory that a large block could come from when it is told so, and sends three frames:
+# the second asks for such a block, in the middle of the program, as it is the first that the sender has for itself.
+POOR = """
+import ctypes, resource, sys
+from catchment.softswitch import native
+
+malloc = ctypes.CDLL(None).malloc
+malloc.restype, malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+port = native.runtime().InsidePort(sys.argv[1], 60_000)
+frames = [bytes.fromhex(text) for text in sys.argv[3:]]
+port.send(frames[:1])
+print("ready", flush=True)
+sys.stdin.readline()
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize(), resource.RLIM_INFINITY))
+while malloc(1 << 16):
+    pass
+try:
+    if sys.argv[2] == "send":
+        port.send(frames[1:])
+    else:
+        port.queue(frames[1:])
+        port.flush_if_free()
+    said = "nothing"
+except RuntimeError as error:
+    said = str(error)
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(said, flush=True)
+sys.stdin.readline()
+while not port.flush_if_free():
+    pass
+port.send(frames[:1])
+sys.stdin.readline()
+"""
 
 
 @pytest.fixture
@@ -43,6 +81,12 @@ def start(launch_inside: Launch, switches: list[SwitchProcess], folder: Path, wi
         return inside(folder / "1"), inside(folder / "2")
 
     return started
+
+
+def asleep(thread: threading.Thread) -> bool:
+    """Whether it waits for a wake-up, and does not look by itself."""
+    stat = Path(f"/proc/self/task/{thread.native_id}/stat")
+    return stat.read_text().rpartition(") ")[2].split()[0] == "S"
 
 
 def to_all(number: int, length: int = 16) -> bytes:
@@ -158,3 +202,34 @@ def test_frames_stay_when_the_switch_goes(start: Start, switches: list[SwitchPro
 
     assert one.look_on(work) == sent[:64]
     assert one.receive_own(1) == []
+
+
+@pytest.mark.parametrize("how", ["send", "flush_if_free"])
+def test_what_left_before_memory_ended_in_the_program_comes_and_nothing_comes_twice(
+    launch_inside: Launch, folder: Path, wires: tuple[Path, Path], how: str
+) -> None:
+    switch = launch_inside()
+    with SwitchClient.connect(switch.address, p4info=wires[1]) as client:
+        client.insert(MulticastGroup.of_ports(1, [1, 2]))
+    two = inside(folder / "2")
+    frames = [to_other(1), to_other(2), to_all(3), to_other(4)]
+    command = [sys.executable, "-c", POOR, str(folder / "1"), how, *(frame.hex() for frame in frames)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as poor:
+        assert poor.stdin is not None and poor.stdout is not None
+        try:
+            assert poor.stdout.readline() == "ready\n"
+            assert take(two, 1) == [to_other(1)]
+            woken: list[bool] = []
+            waiting = threading.Thread(target=lambda: woken.append(two.waits(-1.0)), daemon=True)  # for ever
+            waiting.start()
+            until(lambda: asleep(waiting))
+            poor.stdin.write("go\n")
+            waiting.join(PATIENCE)
+            assert woken == [True]
+            assert two.receive(0.0) == [to_other(2)]
+            assert "bad_alloc" in poor.stdout.readline()
+            poor.stdin.write("go on\n")
+            assert take(two, 1) == [to_other(1)]
+            assert two.receive(0.0) == []
+        finally:
+            poor.kill()

@@ -28,13 +28,18 @@ class InsideWay {
   void put_in_place(Insider::Frame frame, Channel& channel);
   bool move_apart() { return insider_->move_apart(); }
   [[nodiscard]] bool empty() const { return frames_.empty(); }
-  /// Runs what is queued.
+  /// Runs what is queued. Whatever throws on the way, here and above, nothing is queued any more.
   void publish(Channel& channel);
   /// The same, unless another peer is running some: then false, and all stays queued.
   bool publish_if_free(Channel& channel);
 
  private:
-  void queue(Insider::Frame frame, Channel& channel);
+  using Run = bool (Insider::*)(std::span<const Insider::Frame>, Channel&);
+
+  void add(Insider::Frame frame);
+  /// Runs what is queued, if it is so much that it should be.
+  void look(Channel& channel);
+  bool run(Run how, Channel& channel);
   /// Whether frames have to go to the switch, behind others that it has not taken yet.
   bool follows(Channel& channel);
   void clear();

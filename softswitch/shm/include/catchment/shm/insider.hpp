@@ -23,7 +23,8 @@ class Insider {
   using Frame = std::span<const std::uint8_t>;
   /// Runs frames of the port, puts what leaves where it belongs, wakes who waits for it. What only
   /// the switch can do goes to it through `channel`, marked. False: nothing has happened, and the
-  /// frames are the switch's to run.
+  /// frames are the switch's to run. What is thrown, as when memory ends, comes after some of the
+  /// frames: what they made is where it belongs, and the others are lost.
   virtual bool run(std::span<const Frame> frames, Channel& channel) = 0;
   /// Runs frames as run() does, unless another peer is running some: then false, and nothing has
   /// happened.
@@ -60,9 +61,9 @@ OwnPort attach_later(const std::string& path, Enter enter);
 /// an own_frame().
 int commit_in_place(catchment_shm* port, std::span<const std::uint8_t> frame);
 
-/// Flushes as catchment_shm_flush() does, unless another peer is running frames: then false, and
-/// what is queued stays so.
-bool flush_if_free(catchment_shm* port);
+/// Flushes as catchment_shm_flush() does, unless another peer is running frames: then 0, and what
+/// is queued stays so. 1 in place of CATCHMENT_SHM_OK.
+int flush_if_free(catchment_shm* port);
 
 /// The first of the frames that the peer has sent to itself and has not taken; nothing: there is
 /// none. catchment_shm_peek() passes it in its turn, or take_own() before those that others have
