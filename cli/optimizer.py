@@ -163,7 +163,8 @@ def import_safetensors(  # noqa: PLR0917
     overwrite: Annotated[bool, typer.Option(help="Replace what is there: a store, or anything else.")] = False,
 ) -> None:
     """Make a store from safetensors, or from a checkpoint of torch.distributed.checkpoint."""
-    from catchment.host.optimizer.dcp import METADATA, look_at_dcp  # noqa: PLC0415
+    from catchment.host.checkpoint_reader import METADATA  # noqa: PLC0415
+    from catchment.host.optimizer.dcp import look_at_dcp  # noqa: PLC0415
     from catchment.host.optimizer.store import Precision, Rule  # noqa: PLC0415
     from catchment.host.optimizer.store.importing import import_model  # noqa: PLC0415
     from catchment.host.optimizer.store.interchange import look_at  # noqa: PLC0415

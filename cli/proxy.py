@@ -40,6 +40,19 @@ def _told() -> Iterator[None]:
         raise ProxyCommandError(str(error)) from error
 
 
+def _check_folder(group: Path) -> None:
+    """Refuse a group's folder that is not there: of one that is empty, nothing is on all disks yet."""
+    todo = "name the folder that all optimizer nodes, or proxies, of the training were given"
+    try:
+        there, folder = group.exists(), group.is_dir()
+    except OSError as error:
+        raise ProxyCommandError(f"cannot look at {group}: {error.strerror}: {todo}") from None
+    if not there:
+        raise ProxyCommandError(f"there is no folder {group}: {todo}")
+    if not folder:
+        raise ProxyCommandError(f"{group} is no folder: {todo}")
+
+
 @app.command()
 def profile(
     job: Annotated[Path, typer.Argument(metavar="JOBFILE", help="As `job create --json` or `job show --json` gives.")],
@@ -173,6 +186,7 @@ def snapshot(group: GroupArgument, as_json: JsonOption = False) -> None:
     from catchment.host.optimizer.store.group_commit import GroupFolder  # noqa: PLC0415
     from catchment.host.proxy.snapshots import SnapshotFolder  # noqa: PLC0415
 
+    _check_folder(group)
     with _told():
         kept = SnapshotFolder(group).record()
         record = None if kept is not None else GroupFolder(group).record()
@@ -210,6 +224,7 @@ def restore(
     from catchment.host.optimizer.store import Store  # noqa: PLC0415
     from catchment.host.optimizer.store.group_commit import GroupFolder  # noqa: PLC0415
 
+    _check_folder(group)
     with _told(), ExitStack() as exits:
         stores = [exits.enter_context(Store.open([Path(place) for place in each.split(",")])) for each in store]
         record = GroupFolder(group).restore(stores)

@@ -5,6 +5,9 @@ from typing import Any, Final, final
 
 TORCH_VERSION: Final[str]
 
+def owners(backend: Any) -> int:
+    """How many keep a c10d::Backend alive; its Python object is one, whatever refers to that."""
+
 @final
 class SwitchBackend:
     """A c10d::Backend: see host.torch.distributed.native_group."""

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.strided import Strided
+from catchment.host.collectives.whole_number import whole
 from catchment.host.errors import EndpointError
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
 from catchment.wire.generated.constants import LANE_BYTES, DataType
@@ -18,7 +19,9 @@ _NAMES: Final = (
 WITHOUT_ARRAYS: Final = (BARRIER, REFUSED)
 OPS: Final = {"sum": 0, "mean": 1, "max": 2}
 NOTHING: Final = Buffer(None, 0, 0, DataType.BYTES)
-_MOST_PRIORITY = (1 << 31) - 1
+_MOST_PRIORITY, _MOST_TAG = (1 << 31) - 1, (1 << 32) - 1
+_PRIORITIES = "give a whole number, -(2**31-1)..2**31-1"
+_TAGS = "give a whole number, 0..2**32-1"
 _LONGEST_NS: Final = 1 << 62
 """146 years: the C library may add the time since the machine's start and still has 64 bits."""
 
@@ -49,10 +52,16 @@ def asked(priority: int, timeout: float | None, tag: int, root: int = 0) -> Call
     Raises:
         CollectiveError: kind ``argument``.
     """
-    if not (priority or tag or root) and timeout is None:
-        return USUAL
-    if abs(priority) > _MOST_PRIORITY or not 0 <= tag < 1 << 32:
-        raise wrong(f"priority {priority}, tag {tag}", "a priority has 32 bits, a tag is 0..2**32-1")
+    if type(priority) is type(tag) is int:
+        if not (priority or tag or root) and timeout is None:
+            return USUAL
+    else:
+        priority = whole("priority", priority, _PRIORITIES)
+        tag = whole("tag", tag, _TAGS)
+    if abs(priority) > _MOST_PRIORITY:
+        raise wrong(f"priority {priority}", _PRIORITIES)
+    if not 0 <= tag <= _MOST_TAG:
+        raise wrong(f"tag {tag}", _TAGS)
     return CallOptions(priority, 0 if timeout is None else positive_nanoseconds("a timeout of", timeout), tag, root)
 
 

@@ -20,7 +20,9 @@ from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import names_rails
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
 from catchment.host.collectives.strided import Strided
+from catchment.host.collectives.whole_number import whole
 from catchment.host.collectives.work import Work
+from catchment.host.errors import EndpointError
 from catchment.host.membership.description import Description
 from catchment.host.transport.addresses import Address
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer
@@ -80,6 +82,7 @@ class Communicator:
         switch_name: str = "",
         place: int | None = None,
     ) -> None:
+        check_scaling(scaling)
         config = config_of(
             stream,
             rank=rank,
@@ -119,7 +122,11 @@ class Communicator:
             CollectiveError: as the constructor; kind ``argument`` where it is no such description.
         """
         rails, policy = options.pop("rails", ()), options.pop("policy", None)
-        if names_rails(description.get("parts", {})):
+        try:
+            on_rails = names_rails(description.get("parts", {}))
+        except (AttributeError, TypeError) as error:
+            raise no_member(error) from None
+        if on_rails:
             from catchment.host.collectives.rail_set import RailSet  # noqa: PLC0415  which is a Communicator
 
             chosen = {} if policy is None else {"policy": policy}
@@ -128,15 +135,12 @@ class Communicator:
             raise wrong(f"rails {', '.join(rails)}", f"job {description.get('job', '(no name)')} is on one rail")
         try:
             stream = Stream(**description["sums"])
-            rank, place = int(description["wid"]), description.get("place")
+            rank, place = description["wid"], description.get("place")
             announced, name = (str(description.get(key, "")) for key in ("port", "switch_name"))
             name.encode()
             ends = {"local": tuple(description["local"]), "switch": tuple(description["switch"])}
-        except (LookupError, TypeError, ValueError) as error:
-            raise wrong(
-                f"a description that is none of a member ({type(error).__name__}: {error})",
-                "take one of `members` from `catchment job show --json`",
-            ) from None
+        except (LookupError, TypeError, ValueError, EndpointError) as error:
+            raise no_member(error) from None
         return cls(stream, rank=rank, announced=announced, switch_name=name, place=place, **{**ends, **options})
 
     @classmethod
@@ -237,7 +241,8 @@ class Communicator:
         tag: int = 0,
     ) -> Work:
         """Add up as `all_reduce` does, but only `root` gets the result; the others' arrays stay as they are."""
-        options = calls.asked(priority, timeout, tag, self._root(root))
+        root = self._root(root)
+        options = calls.asked(priority, timeout, tag, root)
         if self._rank == root:
             return self._reduce(calls.REDUCE, self._in_and_out(array, out), options, op, scaling)
         kept = calls.elements(array, writable=False)
@@ -278,8 +283,9 @@ class Communicator:
         self, array: Any, root: int, *, priority: int = 0, timeout: float | None = None, tag: int = 0
     ) -> Work:
         """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
+        root = self._root(root)
         buffer = calls.raw(array, writable=self._rank != root)
-        options = calls.asked(priority, timeout, tag, self._root(root))
+        options = calls.asked(priority, timeout, tag, root)
         return self._start(calls.BROADCAST, buffer, buffer, options)
 
     def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
@@ -328,6 +334,7 @@ class Communicator:
 
         `op` and `scaling` are for sums; all ranks add the same calls.
         """
+        calls.asked(priority, timeout, tag)  # refused here, not where the block ends
         return Coalesced(self, {"op": op, "scaling": scaling}, {"priority": priority, "timeout": timeout, "tag": tag})
 
     def beside(self, elements: int, *, timeout: float | None = None, tag: int = 0) -> Work:
@@ -335,6 +342,7 @@ class Communicator:
 
         Whoever calls an operation of the switch instead fails, and so do all others, before anybody sends anything.
         """
+        elements = whole("elements", elements, "give 0..2**36-1")
         if not 0 <= elements < 1 << 36:
             raise wrong(f"{elements} elements", "give 0..2**36-1")
         counted = Buffer(None, 0, elements, DataType.BYTES)
@@ -375,7 +383,7 @@ class Communicator:
 
     def close(self, linger: float = 0.25) -> None:
         """Fail what is pending and give the port back; serves the others until all is received, `linger` s at most."""
-        self._library.catchment_group_close(self._handle, int(linger * 1e9))
+        self._library.catchment_group_close(self._handle, calls.nanoseconds("a linger of", linger))
 
     def __enter__(self) -> Self:
         return self
@@ -401,6 +409,7 @@ class Communicator:
         return source, target
 
     def _root(self, root: int) -> int:
+        root = whole("root", root, "give 0..size-1")
         if not 0 <= root < self.size:
             raise wrong(f"root {root} of {self.size} ranks", "give 0..size-1")
         return root
@@ -409,6 +418,8 @@ class Communicator:
         self, kind: int, arrays: tuple[Buffer, Buffer], options: CallOptions, op: str, scaling: Scaling | None
     ) -> Work:
         source, target = arrays
+        if not isinstance(op, str):
+            raise wrong(f"op {op!r}", f"give one of {', '.join(calls.OPS)}")
         floats = source.dtype is not DataType.INT32
         usual = self._usual.get(op) if floats and scaling is None else None
         if usual is not None:
@@ -420,9 +431,8 @@ class Communicator:
         code = calls.OPS[op]
         if not floats or op == "max":
             return self._start(kind, source, target, options, Numbers(code))
-        chosen = scaling or self._scaling
-        if not hasattr(chosen, "packed"):
-            raise wrong(f"scaling {chosen!r}", "give Block, Fixed, Delayed or Whole")
+        chosen = self._scaling if scaling is None else scaling
+        check_scaling(chosen)
         if chosen.packed and not self._stream.packed:
             raise wrong("packed lanes in a job that has none", "make the job with --packed, or scale without packed")
         if isinstance(chosen, Delayed):
@@ -449,11 +459,27 @@ class Communicator:
         return work
 
 
+def check_scaling(scaling: Scaling) -> None:
+    """Refuse what is no scaling.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not isinstance(scaling, Scaling):
+        raise wrong(f"scaling {scaling!r}", "give Block, Fixed, Delayed or Whole")
+
+
+def no_member(error: Exception) -> CollectiveError:
+    """Say of a description, of which something cannot be read, that it is none of a member."""
+    return wrong(
+        f"a description that is none of a member ({type(error).__name__}: {error})",
+        "take one of `members` from `catchment job show --json`",
+    )
+
+
 @cache
 def _numbers(op: int, exponent: int | None, scaling: int, packed: bool) -> Numbers:
     """Choose `scaling` with its exponent, or negotiate without one."""
     if exponent is None:
         return Numbers(op, calls.NEGOTIATED, packed=packed)
-    if not -128 <= exponent <= 127:
-        raise wrong(f"exponent {exponent}", "give -128..127")
     return Numbers(op, scaling, exponent, packed)

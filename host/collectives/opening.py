@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from catchment.host.collectives.calls import nanoseconds, positive_nanoseconds, wrong
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config
+from catchment.host.collectives.whole_number import whole
 from catchment.host.errors import EndpointError
 from catchment.host.transport.addresses import Address, checked_address
 from catchment.host.transport.stream import Stream
+from catchment.wire.generated.constants import MAX_WORKERS
 
 REASON_BYTES = 512
 """Room for what the C library says when it cannot open."""
+
+_PLACES = f"give the host's worker index, 0..{MAX_WORKERS - 1}"
 
 WAYS = {"": 0, "tcp": 1, "mptcp": 2}
 """catchment_way: a switch, or a ring of connections of a kind."""
@@ -48,16 +52,24 @@ def config_of(
     Raises:
         CollectiveError: kind ``argument``.
     """
+    if not isinstance(stream, Stream):
+        raise wrong(f"a stream {stream!r}", "give a host.Stream, the same on all ranks")
+    rank = whole("rank", rank, "give 0..size-1")
     if not 0 <= rank < stream.workers:
         raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
+    if place is not None and not 0 <= whole("place", place, _PLACES) < MAX_WORKERS:
+        raise wrong(f"place {place}", _PLACES)
     timeout_ns = positive_nanoseconds("a timeout of", timing.timeout)
     absent_ns = 0
     if timing.absent is not None:
         absent_ns = positive_nanoseconds("a switch that may be absent for", timing.absent)
+    if not isinstance(switch_name, str):
+        raise wrong(f"a switch named {switch_name!r}", "give its name, a str")
     if stream.key and way:
         raise wrong("a ring with tags", "no switch checks them there: make the job without --tags, or without the ring")
-    if window is not None and not 1 <= window <= stream.slots:
-        raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
+    windows = f"give 1..{stream.slots}, the stream's slots"
+    if window is not None and not 1 <= whole("a window of", window, windows) <= stream.slots:
+        raise wrong(f"a window of {window} vectors", windows)
     try:
         local = checked_address("local", local, least=0 if path is None else 1)
         switch = checked_address("switch", switch, least=1)

@@ -11,15 +11,24 @@ from typing import Any, Self, final
 from weakref import WeakMethod
 
 from catchment.host.collectives.calls import wrong
-from catchment.host.collectives.communicator import ABSENT, SPIN, Communicator
+from catchment.host.collectives.communicator import ABSENT, SPIN, Communicator, check_scaling, no_member
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
-from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare
+from catchment.host.collectives.rail_split import (
+    MOST_RAILS,
+    RailCost,
+    RailPolicy,
+    RailShare,
+    checked_elements,
+    checked_policy,
+)
 from catchment.host.collectives.rail_status import RailStatus
 from catchment.host.collectives.scaling import Block, Scaling
+from catchment.host.collectives.whole_number import whole
+from catchment.host.errors import EndpointError
 from catchment.wire.rail_report import RailReport, RankReport, SplitReport
 
 _BITS_PER_BYTES_PER_MS = 8_000
@@ -100,12 +109,18 @@ class RailSet(Communicator):
         absent: float | None = ABSENT,
         job: str = "",
     ) -> None:
+        check_scaling(scaling)
+        policy = checked_policy(policy)
+        for rail in rails:
+            if not isinstance(rail, Rail) or not isinstance(rail.name, str):
+                raise wrong(f"rail {rail!r}", "give host.collectives.Rail objects, each with a name")
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
             raise wrong(f"rails {', '.join(names) or '(none)'}", f"give 1..{MOST_RAILS}, each with a name of its own")
         for rail in rails:
-            if rail.rate < 0:
-                raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", "give bits per second, 0 for unknown")
+            hint = "give whole bits per second, 0 for unknown"
+            if whole(f"rail {rail.name}: a rate of", rail.rate, hint) < 0:
+                raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", hint)
             if rail.ring not in WAYS:
                 raise wrong(f"rail {rail.name}: a ring over {rail.ring}", "give tcp or mptcp, or nothing for a switch")
         timing = Timing(timeout, spin, absent)
@@ -133,7 +148,7 @@ class RailSet(Communicator):
                 kind="system",
                 hint="are all rails of one job, and is each rail's switch there?",
             )
-        self._rails, self._policy, self._job = tuple(rails), RailPolicy(policy), job
+        self._rails, self._policy, self._job = tuple(rails), policy, job
         self._take(handle, rails[0].stream, words[0].config, scaling)
         self._status = RailStatus(WeakMethod(self.report), listens=bool(job)) if job or len(rails) > 1 else None
 
@@ -147,14 +162,17 @@ class RailSet(Communicator):
             CollectiveError: kind ``argument``, where no part names a rail or the parts number this member differently;
                 and as the constructor.
         """
-        parts = description.get("parts", {})
-        ranks = {label: part["wid"] for label, part in parts.items() if part.get("rail") == label}
+        try:
+            parts = description.get("parts", {})
+            ranks = {label: part["wid"] for label, part in parts.items() if part.get("rail") == label}
+            there = {rail.name: rail for rail in rails_of(parts)}
+        except (LookupError, AttributeError, TypeError, ValueError, EndpointError) as error:
+            raise no_member(error) from None
         if len(set(ranks.values())) != 1:
             raise wrong(
                 f"job {description.get('job', '(no name)')} with rails {ranks}",
                 "give a group of jobs with the same workers in the same order, one on each rail",
             )
-        there = {rail.name: rail for rail in rails_of(parts)}
         if absent := [name for name in rails if name not in there]:
             raise wrong(
                 f"job {description.get('job', '(no name)')} has no rail {', '.join(absent)}",
@@ -177,6 +195,7 @@ class RailSet(Communicator):
 
     def shares(self, elements: int) -> list[RailShare]:
         """How an all-reduce of so many elements would be split now."""
+        elements = checked_elements(elements)
         ask = self._library.catchment_rails_shares
         words = (RailShareWords * ask(self._handle, elements, None, 0))()
         ask(self._handle, elements, words, len(words))
@@ -184,6 +203,7 @@ class RailSet(Communicator):
 
     def costs(self, elements: int) -> list[RailCost]:
         """What each rail costs for an all-reduce of so many elements, as of the last report that counts."""
+        elements = checked_elements(elements)
         words = (RailCostWords * len(self._rails))()
         self._library.catchment_rails_costs(self._handle, elements, words, len(words))
         return [_cost(word) for word in words]

@@ -6,11 +6,17 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from enum import IntEnum
+from itertools import chain
+from typing import Any
 
 from catchment.host.collectives.calls import wrong
 from catchment.host.collectives.library import RailCostWords, RailShareWords, library
+from catchment.host.collectives.whole_number import whole
 
 MOST_RAILS = 8
+_ELEMENTS = "give a whole number, 0..2**36-1"
+_MOST_COST = (1 << 32) - 1
+_COSTS = f"give whole numbers, 0..{_MOST_COST}"
 
 
 class RailPolicy(IntEnum):
@@ -56,6 +62,30 @@ class RailShare:
     elements: int
 
 
+def checked_policy(policy: Any) -> RailPolicy:
+    """A policy that a caller gave.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    try:
+        return RailPolicy(policy)
+    except ValueError:
+        known = ", ".join(one.name for one in RailPolicy)
+        raise wrong(f"policy {policy!r}", f"give a RailPolicy: {known}") from None
+
+
+def checked_elements(elements: Any) -> int:
+    """How many elements a caller gave: those of an operation.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not 0 <= whole("elements", elements, _ELEMENTS) < 1 << 36:
+        raise wrong(f"{elements} elements", _ELEMENTS)
+    return int(elements)
+
+
 def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPolicy, elements: int) -> list[RailShare]:
     """The shares of `elements`, in their order.
 
@@ -72,6 +102,10 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPol
         raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
     if len(together_ns) != len(rails):
         raise wrong(f"{len(together_ns)} costs of several rails", f"give {len(rails)}, one for each number of rails")
+    policy, elements = checked_policy(policy), checked_elements(elements)
+    for number in (*together_ns, *chain.from_iterable(map(astuple, rails))):
+        if not 0 <= whole("a cost of", number, _COSTS) <= _MOST_COST:
+            raise wrong(f"a cost of {number}", _COSTS)
     costs = (RailCostWords * len(rails))(*(RailCostWords(*astuple(rail)) for rail in rails))
     together = (ctypes.c_uint32 * len(rails))(*together_ns)
     ask = library().catchment_rails_split

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.whole_number import whole
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -20,9 +23,15 @@ class Block:
 
     Attributes:
         packed: in packed lanes.
+
+    Raises:
+        CollectiveError: kind ``argument``, as for the others: a value is of another type, or outside its range.
     """
 
     packed: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_packed(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,10 @@ class Fixed:
 
     exponent: int
     packed: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_exponent("Fixed.exponent", self.exponent)
+        _check_packed(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,15 @@ class Delayed:
     margin: int = 1
     packed: bool = field(default=False, kw_only=True)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise _wrong(f"Delayed.name {self.name!r}", "give the tensor's name, a str")
+        for name, number, least in (("length", self.length, 1), ("margin", self.margin, 0)):
+            hint = f"give a whole number from {least} on"
+            if whole(f"Delayed.{name}", number, hint) < least:
+                raise _wrong(f"Delayed.{name} {number}", hint)
+        _check_packed(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -78,5 +100,23 @@ class Whole:
     least: int = -128
     packed: bool = field(default=False, kw_only=True)
 
+    def __post_init__(self) -> None:
+        _check_exponent("Whole.least", self.least)
+        _check_packed(self)
+
 
 Scaling = Block | Fixed | Delayed | Whole
+
+
+def _check_exponent(what: str, exponent: int) -> None:
+    if not -128 <= whole(what, exponent, "give -128..127") <= 127:
+        raise _wrong(f"{what} {exponent}", "give -128..127")
+
+
+def _check_packed(scaling: Scaling) -> None:
+    if not isinstance(scaling.packed, bool):
+        raise _wrong(f"{type(scaling).__name__}.packed {scaling.packed!r}", "give True or False")
+
+
+def _wrong(what: str, hint: str) -> CollectiveError:
+    return CollectiveError(what, kind="argument", hint=hint)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.whole_number import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class Strided:
     """Rank r's part is `blocks` blocks of `block` elements, block j at r * `step` + j * `stride`; elements.
 
     Raises:
-        CollectiveError: kind ``argument``: there are no blocks, or those of one rank, or the first ones, overlap.
+        CollectiveError: kind ``argument``: a value is no whole number, there are no blocks, or those of one rank, or
+            the first ones, overlap.
     """
 
     step: int
@@ -22,6 +24,8 @@ class Strided:
     stride: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("step", "block", "blocks", "stride"):
+            whole(f"Strided.{name}", getattr(self, name), "give a whole number of elements or blocks")
         if self.blocks < 1 or self.block < 0:
             raise CollectiveError(
                 f"{self} has no blocks", kind="argument", hint="give 1 block or more, of 0 elements or more"

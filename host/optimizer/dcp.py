@@ -8,9 +8,7 @@ of such a model becomes a store of any number of devices.
 from __future__ import annotations
 
 import functools
-import io
 import json
-import pickle
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,13 +18,13 @@ from typing import Any
 
 import torch
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
-from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, TensorStorageMetadata
-from torch.distributed.checkpoint.planner import ReadItem
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
+from catchment.host.checkpoint_reader import METADATA, CheckpointError, CheckpointReader, WeightsOnlyPlanner, reasons
 from catchment.host.layers import LayerSpec, LayerTable, TensorSpec
 from catchment.host.optimizer.rules import Adam, Sgd
 from catchment.host.optimizer.store import ModelState, Rule, Store, StoreError, layer_names
@@ -34,9 +32,6 @@ from catchment.host.optimizer.store.importing import Progress, check_table, tabl
 from catchment.host.optimizer.store.interchange import read_elements
 from catchment.host.optimizer.torch_options import torch_group, unpack_groups
 from catchment.host.optimizer.torch_state import MOMENTS, OWN, layer_notes, state_dict_of
-
-METADATA = ".metadata"
-"""The file by which a folder is known as a checkpoint."""
 
 
 def export_dcp(
@@ -133,30 +128,41 @@ class DcpSource:
         found = self.metadata.state_dict_metadata.get(f"optimizer.state.{tensor.name}.step")
         if not isinstance(found, TensorStorageMetadata):
             return 0
-        return int(self._read(("optimizer", "state", tensor.name, "step"), tuple(found.size)).item())
+        counts = self._read(("optimizer", "state", tensor.name, "step"), tuple(found.size))
+        count = float(counts) if counts.numel() == 1 else -1.0
+        if not (count >= 0 and count.is_integer()):
+            raise StoreError(
+                f"optimizer.state.{tensor.name}.step is {counts.tolist()}, no number of updates", kind="mismatch",
+                path=str(self.folder),
+            )  # fmt: skip
+        return int(count)
 
     def _read(self, path: Sequence[str], shape: tuple[int, ...]) -> torch.Tensor:
         described = self.metadata.state_dict_metadata[".".join(path)]
         if not isinstance(described, TensorStorageMetadata) or tuple(described.size) != shape:
             raise StoreError(f"{'.'.join(path)} is no tensor of shape {shape}", kind="mismatch", path=str(self.folder))
         found = torch.empty(shape, dtype=described.properties.dtype)
-        _load(self.folder, {".".join(path): found})
+        _load(self.folder, self.metadata, {".".join(path): found})
         return found.to(torch.float32)
 
 
 def look_at_dcp(folder: Path, layers: Sequence[str] = (), table: LayerTable | None = None) -> DcpSource:
     """Find out what a checkpoint holds; `layers` and `table` as for `interchange.look_at`.
 
-    Nothing in the checkpoint is executed but what torch itself unpickles of its `.metadata`: take that from whom you
-    trust, as with `dcp.load`.
+    Nothing in the checkpoint is executed: its `.metadata` may name only the classes that torch writes there.
 
     Raises:
-        StoreError: kind ``missing`` or ``mismatch``.
+        StoreError: kind ``missing``, ``mismatch``, or ``corrupt``: a file of it is damaged.
     """
     try:
-        metadata = FileSystemReader(folder).read_metadata()
-    except (OSError, pickle.UnpicklingError, AttributeError, EOFError) as error:
-        raise StoreError(f"no checkpoint that can be read: {error}", kind="missing", path=str(folder)) from error
+        metadata = CheckpointReader(folder).read_metadata()
+    except OSError as error:
+        raise StoreError(
+            f"no checkpoint that can be read: {error.strerror}", kind="missing", path=str(folder / METADATA),
+            hint="name the folder that `dcp.save` or an export wrote",
+        ) from error  # fmt: skip
+    except CheckpointError as error:
+        raise StoreError(str(error), kind="corrupt") from None
     described = metadata.state_dict_metadata
     shapes = {
         key.removeprefix("model."): tuple(entry.size)
@@ -169,11 +175,7 @@ def look_at_dcp(folder: Path, layers: Sequence[str] = (), table: LayerTable | No
             f"no weights below 'model': there is {', '.join(tops[:8])}", kind="mismatch", path=str(folder),
             hint='save {"model": ..., "optimizer": ...} of torch\'s get_state_dict',
         )  # fmt: skip
-    own: dict[str, Any] = {}
-    if OWN in described:
-        entry = {OWN: ""}
-        _load(folder, entry)
-        own = json.loads(entry[OWN])
+    own = _own_entry(folder, metadata) if OWN in described else {}
     if table is None:
         table = table_of(folder, shapes, layers, own.get("layers", ()))
     else:
@@ -182,8 +184,34 @@ def look_at_dcp(folder: Path, layers: Sequence[str] = (), table: LayerTable | No
     source = DcpSource(folder, table, _kind_of(described, folder), 0, {}, layer_notes, metadata)
     if own:
         notes = own.get("store", {"loss_scale": own.get("loss_scale")})
-        return _with(source, int(own["trained"]), notes)
+        return _with(source, own["trained"], notes)
     return _with(source, max((max(source.layer_facts(layer)[0]) for layer in table), default=0), {})
+
+
+def _own_entry(folder: Path, metadata: Metadata) -> dict[str, Any]:
+    """What a checkpoint has that torch does not know: `trained`, and perhaps `store` and `layers`.
+
+    Raises:
+        StoreError: kind ``corrupt``.
+    """
+    entry: dict[str, Any] = {OWN: ""}
+    _load(folder, metadata, entry)
+    try:
+        own = json.loads(entry[OWN])
+        if type(own["trained"]) is not int or own["trained"] < 0:
+            raise ValueError(f"{own['trained']!r} training passes")
+        if not isinstance(own.get("store", {}), dict):
+            raise TypeError(f"notes that are a {type(own['store']).__name__}")
+        for layer in own.get("layers", ()):
+            named = isinstance(layer["name"], str) and all(isinstance(tensor, str) for tensor in layer["tensors"])
+            if not named or "notes" not in layer:
+                raise ValueError(f"layer {layer!r}")
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"the entry {OWN!r} is damaged ({type(error).__name__}: {error})", kind="corrupt", path=str(folder),
+            hint="restore the checkpoint from a copy, or save it without that entry",
+        ) from error  # fmt: skip
+    return dict(own)
 
 
 def _with(source: DcpSource, trained: int, notes: Mapping[str, Any]) -> DcpSource:
@@ -210,21 +238,16 @@ def _kind_of(described: Mapping[str, Any], folder: Path) -> Rule | None:
     return None
 
 
-class _Guarded(DefaultLoadPlanner):
-    """Loads what are no tensors without executing anything in it."""
-
-    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        self.state_dict[read_item.dest_index.fqn] = torch.load(value, weights_only=True)
-        self.original_state_dict[read_item.dest_index.fqn] = self.state_dict[read_item.dest_index.fqn]
-
-
-def _load(folder: Path, into: dict[str, Any]) -> None:
-    reader, planner = FileSystemReader(folder), _Guarded(flatten_state_dict=False)
+def _load(folder: Path, metadata: Metadata, into: dict[str, Any]) -> None:
     try:
         with _in_one_process():
-            load(into, storage_reader=reader, planner=planner, no_dist=True)
-    except (CheckpointException, OSError) as error:
-        raise StoreError(f"cannot be read: {error}", kind="mismatch", path=str(folder)) from error
+            reader = CheckpointReader(folder, metadata)
+            load(into, storage_reader=reader, planner=WeightsOnlyPlanner(), no_dist=True)
+    except CheckpointException as error:
+        raise StoreError(
+            f"{', '.join(into)} cannot be read: {reasons(error)}", kind="corrupt", path=str(folder),
+            hint="restore its files from a copy",
+        ) from error  # fmt: skip
 
 
 @contextmanager

@@ -11,6 +11,11 @@ from catchment.host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 from catchment.host.optimizer.scaling import DelayedScaling, ScalingOptions
 from catchment.wire.generated.constants import Flag
 
+_MANY = 1 << 31
+"""Refusals in a row, or calm steps: more than there will be."""
+_LONGEST = 4096
+"""A history of which no store has room for more, or any."""
+
 
 class LayerExponents:
     """Delayed scaling (catchment.host.optimizer.scaling) tensor by tensor."""
@@ -43,3 +48,9 @@ class LayerExponents:
     def notes(self) -> list[Any]:
         """All there is to know, for JSON."""
         return [scaling.notes() for scaling in self._scaling]
+
+
+def largest_notes(layer: LayerSpec, options: ScalingOptions) -> list[Any]:
+    """The longest `LayerExponents.notes` of a layer that there may be."""
+    longest = [EXPONENT_MIN, _MANY, _MANY, [EXPONENT_MIN] * min(options.history, _LONGEST)]
+    return [longest for _ in layer.tensors]

@@ -14,6 +14,7 @@ from catchment.host.layers import LayerTable, TrainingError
 from catchment.host.optimizer.layer_update import Step
 from catchment.host.optimizer.rules import UpdateRule
 from catchment.host.optimizer.schedules import Schedule
+from catchment.host.optimizer.store import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,23 @@ class ParameterGroup:
         tensors: their names in the table of layers.
         rule: their optimizer, of the same kind as the node's; None: they stay as they are.
         rate: their learning-rate schedule; None: the node's.
+
+    Raises:
+        TrainingError: a value is of another type.
     """
 
     tensors: tuple[str, ...]
     rule: UpdateRule | None
     rate: Schedule | None = None
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.tensors, tuple | list) and all(isinstance(name, str) for name in self.tensors)
+        if not named:
+            raise TrainingError(f"a parameter group of {self.tensors!r}: give a tuple of tensors' names")
+        if self.rule is not None and not isinstance(getattr(self.rule, "kind", None), Rule):
+            raise TrainingError(f"a parameter group with rule {self.rule!r}: give an Adam or Sgd, or None")
+        if self.rate is not None and not callable(self.rate):
+            raise TrainingError(f"a parameter group with rate {self.rate!r}: give a function of the training pass")
 
 
 class TensorRules:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catchment.host.given_numbers import is_real, is_whole
 from catchment.host.layers import TrainingError
 
 
@@ -31,9 +32,16 @@ class DynamicLossScale:
     patience: int = 8
 
     def __post_init__(self) -> None:
-        if not all(scale > 0 and math.frexp(scale)[0] == 0.5 for scale in (self.least, self.initial, self.most)):
+        if not all(
+            is_real(scale) and scale > 0 and math.frexp(scale)[0] == 0.5
+            for scale in (self.least, self.initial, self.most)
+        ):
             raise TrainingError(f"{self}: least, initial and most must be powers of two")
-        if not self.least <= self.initial <= self.most or self.growth < 1 or self.patience < 1:
+        if (
+            not self.least <= self.initial <= self.most
+            or not is_whole(self.growth, 1)
+            or not is_whole(self.patience, 1)
+        ):
             raise TrainingError(f"{self}: least <= initial <= most; growth and patience from 1 on")
 
 

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from catchment.host.given_numbers import is_real, is_whole
 from catchment.host.layers import Homes, LayerTable, TrainingError, WireType
 from catchment.host.optimizer.groups import ParameterGroup, TensorRules
 from catchment.host.optimizer.loss_scale import DynamicLossScale
 from catchment.host.optimizer.rules import Adam, UpdateRule
 from catchment.host.optimizer.scaling import ScalingOptions
+from catchment.host.optimizer.store import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,9 @@ class NodeOptions:
         loss_scale: what the workers multiply their loss by, and the sums are divided by: a number, or how it moves.
         ahead: in memory: layers whose gradients are asked for before they are needed.
         threads: of the update, in memory; out of core the store's (StoreOptions).
+
+    Raises:
+        TrainingError: a value is of another type, or cannot be.
     """
 
     workers: int
@@ -42,8 +47,21 @@ class NodeOptions:
 
     def __post_init__(self) -> None:
         scale = self.loss_scale.initial if isinstance(self.loss_scale, DynamicLossScale) else self.loss_scale
-        if self.workers < 1 or not scale > 0 or self.ahead < 1 or self.threads < 1:
+        counted = all(is_whole(number, 1) for number in (self.workers, self.ahead, self.threads))
+        if not counted or not is_real(scale) or not scale > 0:
             raise TrainingError(f"{self}: workers, ahead and threads from 1 on, loss_scale above 0")
+        kinds = (
+            (isinstance(getattr(self.rule, "kind", None), Rule), f"rule {self.rule!r}: give an Adam or Sgd"),
+            (isinstance(self.wire, WireType), f"wire {self.wire!r}: give a WireType"),
+            (isinstance(self.scaling, ScalingOptions), f"scaling {self.scaling!r}: give ScalingOptions"),
+            (callable(self.rate), f"rate {self.rate!r}: give a schedule, a function of the training pass"),
+            (
+                isinstance(self.groups, tuple | list) and all(isinstance(g, ParameterGroup) for g in self.groups),
+                f"groups {self.groups!r}: give a tuple of ParameterGroup",
+            ),
+        )
+        if wrong := [text for right, text in kinds if not right]:
+            raise TrainingError("; ".join(wrong))
 
     def at(self, homes: Homes, root: int) -> NodeOptions:
         """The same for optimizer node `root` of several: of the groups what it holds, and no group of nothing."""

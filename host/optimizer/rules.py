@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from catchment.host.given_numbers import is_real
 from catchment.host.layers import TrainingError
 from catchment.host.optimizer.store import Rule
 
@@ -50,6 +51,7 @@ class Adam:
     kind: ClassVar[Rule] = Rule.ADAM
 
     def __post_init__(self) -> None:
+        _check_reals(self, self.lr, self.beta1, self.beta2, self.eps, self.decay)
         if not (self.lr >= 0 and 0 <= self.beta1 < 1 and 0 <= self.beta2 < 1 and self.eps > 0 and self.decay >= 0):
             raise TrainingError(f"{self}: need lr >= 0, 0 <= beta < 1, eps > 0, decay >= 0")
 
@@ -78,11 +80,19 @@ class Sgd:
     kind: ClassVar[Rule] = Rule.SGD
 
     def __post_init__(self) -> None:
+        _check_reals(self, self.lr, self.momentum, self.decay)
         if not (self.lr >= 0 and 0 <= self.momentum < 1 and self.decay >= 0):
             raise TrainingError(f"{self}: need lr >= 0, 0 <= momentum < 1, decay >= 0")
+        if not isinstance(self.nesterov, bool):
+            raise TrainingError(f"{self}: nesterov is True or False")
         if self.nesterov and not self.momentum:
             raise TrainingError(f"{self}: Nesterov's direction needs a momentum")
 
     def scalars(self, step: int, lr: float, scale: float) -> tuple[float, ...]:
         """See UpdateRule."""
         return (scale, self.decay, self.momentum, lr, float(self.nesterov))
+
+
+def _check_reals(rule: object, *constants: Any) -> None:
+    if not all(map(is_real, constants)):
+        raise TrainingError(f"{rule}: need finite numbers")

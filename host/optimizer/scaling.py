@@ -8,11 +8,13 @@ E = exponent(max of the last `history` A) + headroom, and a push saturates only 
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.layers import TrainingError
 from catchment.host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 
@@ -28,9 +30,10 @@ class ScalingOptions:
     patience: int = 8
 
     def __post_init__(self) -> None:
-        if not (EXPONENT_MIN <= self.initial <= EXPONENT_MAX):
-            raise TrainingError(f"initial exponent {self.initial} is outside {EXPONENT_MIN}..{EXPONENT_MAX}")
-        if self.headroom < 0 or self.history < 1 or self.backoff < 1 or self.patience < 1:
+        if not is_whole(self.initial, EXPONENT_MIN, EXPONENT_MAX):
+            raise TrainingError(f"initial exponent {self.initial!r} is outside {EXPONENT_MIN}..{EXPONENT_MAX}")
+        counts = all(is_whole(count, 1, sys.maxsize) for count in (self.history, self.backoff, self.patience))
+        if not counts or not is_whole(self.headroom, 0):
             raise TrainingError(f"{self}: headroom >= 0, history, backoff and patience >= 1")
 
 

@@ -19,8 +19,8 @@ def checked_address(name: str, address: Address, *, least: int) -> Address:
     try:
         host, port = address
         host = str(ipaddress.IPv4Address(host))
-        if not least <= port <= 0xFFFF:
-            raise ValueError(f"port {port}")
+        if isinstance(port, bool) or not isinstance(port, int) or not least <= port <= 0xFFFF:
+            raise ValueError(f"port {port!r}")
     except (TypeError, ValueError) as error:
         raise EndpointError(
             f"the {name} address {address!r} is not one: {error}",
@@ -36,7 +36,7 @@ def shm_path(port: str) -> str:
     Raises:
         EndpointError: kind ``argument``.
     """
-    kind, _, path = port.partition(":")
+    kind, _, path = port.partition(":") if isinstance(port, str) else ("", "", "")
     if kind != "shm" or not path:
         raise EndpointError(
             f"a port {port!r}",

@@ -55,6 +55,7 @@ def test_the_command_shows_a_groups_step_and_goes_back_to_it(tmp_path: Path) -> 
     table = LayerTable((LayerSpec.of(0, "a", [("a.w", (30,)), ("a.b", (20,))]),))
     homes = Homes.spread(table, 2)
     folder = GroupFolder(tmp_path / "group")
+    (tmp_path / "group").mkdir()
     assert _json("proxy", "snapshot", str(tmp_path / "group")) == {"step": None, "nodes": []}
     places = []
     for root in range(2):
@@ -85,6 +86,22 @@ def test_the_command_shows_the_step_of_proxies_with_parameters(tmp_path: Path) -
     assert _json("proxy", "snapshot", str(tmp_path)) == {"step": 8, "proxies": 2, "crc32": part.crc32}
     shown = CliRunner().invoke(app, ["proxy", "snapshot", str(tmp_path)], catch_exceptions=False)
     assert "step-8/proxy-1" in shown.output
+
+
+@pytest.mark.parametrize("words", [("snapshot", "FILE"), ("restore", "FILE", "-s", "0.store")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("absent", "there is no folder {}: name the folder that"),
+        ("file", "{} is no folder: name the folder that"),
+        ("file/below", "there is no folder {}: name the folder that"),
+        ("x" * 300, "cannot look at {}: File name too long: name the folder that"),
+    ],
+    ids=["absent", "a file", "below a file", "long"],
+)
+def test_a_groups_folder_that_is_none_is_said(tmp_path: Path, words: tuple[str, ...], name: str, said: str) -> None:
+    (tmp_path / "file").write_text("")
+    assert said.format(tmp_path / name) in complaint(tmp_path / name, words)
 
 
 def complaint(path: Path, words: tuple[str, ...]) -> str:

@@ -26,6 +26,8 @@ _MAGIC = b"CTCHCMIT"
 _HEAD = struct.Struct("<8sQI")
 _CRC = struct.Struct("<I")
 _BODY = _HEAD.size + _CRC.size
+_NAME = 32
+"""Bytes of a snapshot's name in a record, with what is around it."""
 
 Digests = npt.NDArray[np.uint32]
 """(devices, 4): of the parameters, master weights and moments in each device's shard."""
@@ -85,6 +87,12 @@ def encode(commit: Commit, room: int, identity: str) -> bytes:
     return (head + seal + body).ljust(whole, b"\0")
 
 
+def snapshots_that_fit(state: ModelState, room: int) -> int:
+    """How many snapshots like `state` a record of `room` bytes holds beside the present one, which is like it, too."""
+    body = len(json.dumps(_facts_of(state), separators=(",", ":")).encode())
+    return max(0, (room - _BODY - len('{"state":,"snapshots":{}}') - body) // (body + _NAME))
+
+
 def decode(raw: bytes, identity: str) -> Commit | None:
     """The record in `raw`; None when there is no whole one of the store `identity`."""
     if len(raw) < _BODY:  # the device was cut short
@@ -100,7 +108,7 @@ def decode(raw: bytes, identity: str) -> Commit | None:
         facts = json.loads(body)
         snapshots = {name: _state_of(state) for name, state in facts["snapshots"].items()}
         return Commit(generation, _state_of(facts["state"]), snapshots)
-    except (ValueError, KeyError, TypeError, AttributeError):  # sealed, but not by this program
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # sealed, but not by this program
         return None
 
 
@@ -124,8 +132,22 @@ def _facts_of(state: ModelState) -> dict[str, Any]:
 def _state_of(facts: dict[str, Any]) -> ModelState:
     layers = tuple(
         LayerVersion(
-            int(plane), np.frombuffer(bytes.fromhex(digests), "<u4").reshape(-1, DIGESTS), tuple(map(int, steps)), notes
+            _count(plane),
+            np.frombuffer(bytes.fromhex(digests), "<u4").reshape(-1, DIGESTS),
+            tuple(map(_count, steps)),
+            notes,
         )
         for plane, digests, steps, notes in facts["layers"]
     )
-    return ModelState(layers, facts["trained"], MappingProxyType(facts["notes"]))
+    return ModelState(layers, _count(facts["trained"]), MappingProxyType(facts["notes"]))
+
+
+def _count(number: Any) -> int:
+    """A number in a record.
+
+    Raises:
+        ValueError: it is no whole number from 0 on.
+    """
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is no whole number from 0 on")
+    return number

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catchment.host.given_numbers import is_real, is_whole
 from catchment.host.optimizer.store.errors import StoreError, of_errno
 from catchment.host.optimizer.store.files import DeviceFile, file_of
 from catchment.host.optimizer.store.geometry import PAGE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from catchment.host import _optimizer
 
 _LOG = logging.getLogger(__name__)
+_LARGEST_CHUNK = 1 << 30
 ENGINES = ("auto", "uring", "blocking")
 
 
@@ -48,10 +50,15 @@ class StoreOptions:
     def __post_init__(self) -> None:
         checks = (
             (self.engine in ENGINES, f"engine {self.engine!r}: one of {', '.join(ENGINES)}"),
-            (self.chunk >= PAGE and self.chunk % PAGE == 0, f"chunk {self.chunk}: whole pages of {PAGE} bytes"),
-            (1 <= self.depth <= 1024, f"depth {self.depth}: 1 to 1024"),
-            (self.rate >= 0, f"rate {self.rate}: 0 or more bytes per second"),
-            (1 <= self.threads <= 1024, f"threads {self.threads}: 1 to 1024"),
+            (isinstance(self.direct, bool), f"direct {self.direct!r}: True or False"),
+            (
+                is_whole(self.chunk, PAGE, _LARGEST_CHUNK) and self.chunk % PAGE == 0,
+                f"chunk {self.chunk!r}: whole pages of {PAGE} bytes, {_LARGEST_CHUNK} at most",
+            ),
+            (is_whole(self.depth, 1, 1024), f"depth {self.depth!r}: 1 to 1024"),
+            (is_real(self.rate) and self.rate >= 0, f"rate {self.rate!r}: 0 or more bytes per second"),
+            (is_whole(self.threads, 1, 1024), f"threads {self.threads!r}: 1 to 1024"),
+            (isinstance(self.kernels, str), f"kernels {self.kernels!r}: a name, or empty for the best"),
         )
         wrong = [text for right, text in checks if not right]
         if wrong:

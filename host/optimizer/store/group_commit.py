@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from catchment.host.durable_file import replace_file
 from catchment.host.optimizer.store.errors import StoreError
@@ -26,6 +27,9 @@ from catchment.lock_file import locked
 
 _RECORD, _LOCK, _VOTES = "group.json", "lock", "votes"
 _PREFIX = "step-"
+_DIGITS = 20
+"""A step has fewer."""
+_PLANS: Final = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ def snapshot_name(step: int) -> str:
 def snapshot_step(name: str) -> int | None:
     """The opposite of `snapshot_name`; None for a name that somebody else gave."""
     number = name.removeprefix(_PREFIX)
-    return int(number) if name.startswith(_PREFIX) and number.isdecimal() else None
+    return int(number) if name.startswith(_PREFIX) and number.isdecimal() and len(number) < _DIGITS else None
 
 
 class GroupFolder:
@@ -75,7 +79,8 @@ class GroupFolder:
         """The last step that all nodes have; None before the first.
 
         Raises:
-            StoreError: kind ``corrupt``: there is a record, but not a whole one. ``device``: it cannot be read.
+            StoreError: kind ``corrupt``: there is a record, but not a whole one, or it says what no vote has written.
+                ``device``: it cannot be read.
         """
         path = self._path / _RECORD
         with self._spoken():
@@ -88,7 +93,7 @@ class GroupFolder:
 
         Raises:
             StoreError: kind ``device``: the folder cannot be written. ``closed``: the store was closed, so its node may
-                have gone back meanwhile. The previous record stands.
+                have gone back meanwhile. ``corrupt``: the record, or a vote for this step. The previous record stands.
         """
         vote, home = _vote_of(store), store.geometry.table.home
         with self._spoken(), self._locked():
@@ -184,13 +189,23 @@ class GroupFolder:
 
     def _vote(self, step: int, root: int) -> Vote | None:
         path = self._path / _VOTES / f"{step}.{root}.json"
-        return Vote(**json.loads(path.read_text())) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return _checked(Vote(**json.loads(path.read_bytes())), step, root)
+        except (ValueError, TypeError, RecursionError):
+            raise StoreError(
+                "the vote is damaged",
+                kind="corrupt",
+                path=str(path),
+                hint=f"remove it, and have node {root} begin again",
+            ) from None
 
     def _forget(self, void: Callable[[int, int], bool]) -> None:
         """Remove the votes of which `void(step, root)` is true."""
         for path in (self._path / _VOTES).glob("*.json"):
-            step, root, _ = path.name.split(".")
-            if void(int(step), int(root)):
+            step, _, root = path.stem.partition(".")
+            if step.isdecimal() and root.isdecimal() and void(int(step), int(root)):
                 path.unlink()
 
     @contextmanager
@@ -233,6 +248,22 @@ def _check_member(store: Store, record: GroupRecord, path: Path) -> None:
         )  # fmt: skip
 
 
+def _checked(vote: Vote, step: Any, root: int) -> Vote:
+    """What node `root` may have said of `step`.
+
+    Raises:
+        ValueError: a field is of another type, outside its range, or does not go with the others.
+    """
+    numbers = (step, vote.step, vote.root, vote.generation, vote.plan)
+    if any(type(number) is not int or number < 0 for number in numbers) or not 0 <= vote.plan < _PLANS:
+        raise ValueError(f"{vote}: whole numbers from 0 on, a plan below 2**32")
+    if (vote.step, vote.root, vote.snapshot) != (step, root, snapshot_name(step)):
+        raise ValueError(f"{vote} is not of step {step} and node {root}")
+    if not isinstance(vote.store, str) or not vote.store:
+        raise ValueError(f"{vote} names no store")
+    return vote
+
+
 def _encoded(record: GroupRecord) -> bytes:
     body = json.dumps(asdict(record), separators=(",", ":"))
     return json.dumps({"crc32": zlib.crc32(body.encode()), "record": body}).encode()
@@ -243,7 +274,9 @@ def _record_of(raw: bytes, path: Path) -> GroupRecord:
         sealed = json.loads(raw)
         if zlib.crc32(sealed["record"].encode()) == sealed["crc32"]:
             facts = json.loads(sealed["record"])
-            return GroupRecord(facts["step"], tuple(Vote(**vote) for vote in facts["votes"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+            votes = [_checked(Vote(**vote), facts["step"], root) for root, vote in enumerate(facts["votes"])]
+            if votes and len({vote.plan for vote in votes}) == 1:
+                return GroupRecord(votes[0].step, tuple(votes))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     raise StoreError("the group's record is damaged", kind="corrupt", path=str(path), hint="restore it from a copy")

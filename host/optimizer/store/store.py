@@ -177,6 +177,10 @@ class Store:
         """The snapshots by name, oldest first."""
         return MappingProxyType(dict(self._commit.snapshots))
 
+    def room_for_snapshots(self, state: ModelState) -> int:
+        """How many snapshots like `state` a commit record has room for, all that there are included."""
+        return records.snapshots_that_fit(state, self._manifest.commit_bytes)
+
     @property
     def limits(self) -> tuple[str, ...]:
         """Sentences about what this machine does not permit; empty when all is as it should be."""
@@ -388,8 +392,18 @@ class Store:
                 "import the model again",
             )  # fmt: skip
         self._commit = max(whole, key=lambda commit: commit.generation)
-        if len(self._commit.state.layers) != len(self.geometry.table):
-            raise StoreError("the commit record is of another model", kind="corrupt", path=first.path)
+        if not all(map(self._fits, (self._commit.state, *self._commit.snapshots.values()))):
+            raise StoreError(
+                "the commit record is of another model", kind="corrupt", path=first.path, hint="restore the device "
+                "from a copy, or import the model again",
+            )  # fmt: skip
+
+    def _fits(self, state: ModelState) -> bool:
+        """Whether a state has the layers, tensors and devices of this store."""
+        tensors = [len(layer.tensors) for layer in self.geometry.table]
+        return [len(version.steps) for version in state.layers] == tensors and all(
+            len(version.digests) == self.geometry.devices for version in state.layers
+        )
 
     def _write_first(self, weights: Weights) -> None:
         versions = []

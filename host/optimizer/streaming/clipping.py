@@ -14,6 +14,7 @@ import enum
 import math
 from dataclasses import dataclass
 
+from catchment.host.given_numbers import is_real
 from catchment.host.layers import TrainingError
 
 _TINY = 1e-6  # as clip_grad_norm_ has it
@@ -34,8 +35,10 @@ class Clip:
     how: Clipping = Clipping.EXACT
 
     def __post_init__(self) -> None:
-        if not (self.norm > 0 and math.isfinite(self.norm)):
-            raise TrainingError(f"clipping to a norm of {self.norm}: give a positive number")
+        if not (is_real(self.norm) and self.norm > 0):
+            raise TrainingError(f"clipping to a norm of {self.norm!r}: give a positive number")
+        if not isinstance(self.how, Clipping):
+            raise TrainingError(f"clipping by {self.how!r}: give Clipping.EXACT or Clipping.DELAYED")
 
 
 class GlobalNorm:

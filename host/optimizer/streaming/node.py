@@ -17,6 +17,7 @@ endpoint's credit stands still, and the workers wait: that is the back-pressure.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,12 +28,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.layers import ParamHeader, Pass, Timeline, TrainingError, TransferPort, WireType, pack_header
-from catchment.host.optimizer.exponents import LayerExponents
+from catchment.host.optimizer.exponents import LayerExponents, largest_notes
 from catchment.host.optimizer.layer_update import update_layer
 from catchment.host.optimizer.node import PassRecord
 from catchment.host.optimizer.options import NodeOptions
-from catchment.host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
+from catchment.host.optimizer.store import LayerVersion, Memory, ModelState, Precision, Store, StoreError, page_aligned
 from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step
 from catchment.host.optimizer.streaming.arena import Arena
 from catchment.host.optimizer.streaming.clipping import Clip
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
     from catchment.host.optimizer.store import Transfer
 
 
+_MANY = 1 << 31
+"""Training passes, updates or planes: more than there will be."""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamingOptions:
     """How an out-of-core node streams.
@@ -53,10 +59,14 @@ class StreamingOptions:
     Attributes:
         arena: bytes for all buffers; 0: three times what the largest layer takes.
         commit_every: training passes between two commits; what a crash may cost. The last one is always committed.
-        snapshot_every: training passes between two snapshots (an epoch); 0: none. keep: the last so many are kept.
+        snapshot_every: training passes between two snapshots (an epoch); 0: none. keep: the last so many are kept, as
+            many as the store's commit record has room for (`Store.room_for_snapshots`, about nine of a large model).
         clip: clipping of the gradients by their global norm, None: they are used as they are.
         group: folder that all optimizer nodes of the training see, where there are several: which step all of them
             have (store/group_commit.py). Every snapshot, and the state at the end of a run, is then one of the group's.
+
+    Raises:
+        TrainingError: a value is of another type, or cannot be.
     """
 
     arena: int = 0
@@ -67,8 +77,13 @@ class StreamingOptions:
     group: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.arena < 0 or self.commit_every < 1 or self.snapshot_every < 0 or self.keep < 1:
+        least = ((self.arena, 0), (self.commit_every, 1), (self.snapshot_every, 0), (self.keep, 1))
+        if not all(is_whole(number, first) for number, first in least):
             raise TrainingError(f"{self}: commit_every and keep from 1 on, the others from 0 on")
+        if not isinstance(self.clip, Clip | None):
+            raise TrainingError(f"clip {self.clip!r}: give a Clip, or None")
+        if not isinstance(self.group, Path | None):
+            raise TrainingError(f"group {self.group!r}: give the Path of a folder, or None")
 
 
 class StreamingNode:
@@ -87,7 +102,8 @@ class StreamingNode:
         """Go on from the store's last commit. `on_pass` hears of a pass when its last layer is updated, or sent.
 
         Raises:
-            TrainingError: the store keeps another kind of optimizer or other types, or the arena is too small.
+            TrainingError: the store keeps another kind of optimizer or other types, the arena is too small, or the
+                store has no room for as many snapshots as are to be kept.
         """
         geometry = store.geometry
         wanted = Precision.BF16 if options.wire is WireType.BF16 else Precision.FP32
@@ -103,6 +119,8 @@ class StreamingNode:
                 f"clipping by the global norm with {home.roots} optimizer nodes: each sees a part of the gradients; "
                 "leave clip out, or train with one"
             )
+        self._control = StepControl(options, self._streaming.clip, store.state.notes)
+        self._check_room(store, options)
         self._group = None if self._streaming.group is None else GroupFolder(self._streaming.group)
         if self._group is not None:
             self._group.begin(store)
@@ -126,11 +144,30 @@ class StreamingNode:
         self._ready = [store.state.trained] * len(self._table)
         self._committed = store.state.trained
         self._written = [store.state.trained] * len(self._table)
-        self._control = StepControl(options, self._streaming.clip, store.state.notes)
         self._normed = store.state.trained  # training passes whose norm is known
         self._kept = KeptGradients(store) if self._control.norm.exact else None
         self._fresh: dict[int, Memory] = {}  # parameters of layers that are updated, but not yet written
         self._set_up()
+
+    def _check_room(self, store: Store, options: NodeOptions) -> None:
+        """Refuse to begin what a later commit would have no room for."""
+        keep = self._streaming.keep
+        if not self._streaming.snapshot_every and self._streaming.group is None:
+            return
+        layers = tuple(
+            LayerVersion(_MANY, version.digests, (_MANY,) * len(layer.tensors), largest_notes(layer, options.exponents))
+            for layer, version in zip(store.geometry.table, store.state.layers, strict=True)
+        )
+        groups = pack_groups(store.geometry.table, torch_groups(self._rules, store.state.trained))
+        notes = {"norm": -sys.float_info.max, "loss_scale": [sys.float_info.max, _MANY, _MANY], "groups": groups}
+        room = store.room_for_snapshots(ModelState(layers, _MANY, notes))
+        others = sum(snapshot_step(name) is None for name in store.snapshots)
+        if keep + others > room:
+            besides = f" besides {others} that have names of their own" if others else ""
+            todo = f"give keep 1..{room - others}" if room > others else "drop some, or shorten the exponents' history"
+            raise TrainingError(
+                f"keep {keep} snapshots{besides}: the store's commit record has room for {room} of this model: {todo}"
+            )
 
     def _set_up(self) -> None:
         """Have queues and steps for one run: they end with it."""

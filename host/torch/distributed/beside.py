@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import AllgatherOptions
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.whole_number import whole
 from catchment.host.torch.distributed.carried import check_carried, in_words
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.companion_work import CompanionWork, nobody_lost
 from catchment.host.torch.distributed.contacts import Contacts
 from catchment.host.torch.distributed.layouts import Pieces, in_one_piece
+from catchment.host.torch.distributed.patience import patience_of
 from catchment.host.torch.distributed.sizes import Sizes
 from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, timeout_of
 from catchment.host.torch.distributed.work import Together
+
+_MOST_TAG: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,8 @@ class Beside:
         Gloo does the same behind its reduce_scatter, whose works have no futures.
         """
         asked = _Asked("reduce_scatter", inputs, outputs, opts)
-        for output, whole, begin in zip(outputs, inputs, begins, strict=True):
-            asked.pieces.taken(output, whole[begin : begin + output.numel()])
+        for output, flat, begin in zip(outputs, inputs, begins, strict=True):
+            asked.pieces.taken(output, flat[begin : begin + output.numel()])
         reduced = dist.AllreduceOptions()
         reduced.reduceOp, reduced.timeout = opts.reduceOp, opts.timeout
         return self._begun(asked, lambda gloo: Together([gloo.allreduce([one], reduced) for one in inputs]))
@@ -190,6 +194,7 @@ class Beside:
 
     def send(self, tensors: Tensors, destination: int, tag: int) -> Any:
         """See dist.send."""
+        destination, tag = self._peer("send to", destination), _tag("send", tag)
         pieces, gloo = Pieces(), self._gloo("send")
         given = [pieces.read(tensor) for tensor in tensors]
 
@@ -200,6 +205,7 @@ class Beside:
 
     def receive(self, tensors: Tensors, source: int | None, tag: int) -> Any:
         """See dist.recv; no source: from any."""
+        source, tag = None if source is None else self._peer("recv from", source), _tag("recv", tag)
         pieces, gloo = Pieces(), self._gloo("recv")
         own = [pieces.written(tensor) for tensor in tensors]
         if source is not None:
@@ -215,6 +221,7 @@ class Beside:
 
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool) -> None:
         """See dist.monitored_barrier; a timeout of 0 is over before any rank can have come."""
+        timeout = patience_of(timeout)
         gloo = self._gloo("monitored_barrier")
         if self._rank == 0 and self._size > 1 and timeout == timedelta(0):
             raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")
@@ -244,6 +251,14 @@ class Beside:
                 hint=f"give {self._size} tensors, one for each rank, of the shape and type of the rank's own",
             )
 
+    def _peer(self, call: str, rank: int) -> int:
+        """Another rank of the group: gloo reads beside its table of ranks for one that there is not."""
+        what, hint = f"{call} rank", f"the ranks of this group are 0 to {self._size - 1}, and this one is {self._rank}"
+        peer = whole(what, rank, hint)
+        if not 0 <= peer < self._size or peer == self._rank:
+            raise CollectiveError(f"{what} {peer}", kind="argument", hint=hint)
+        return peer
+
     def _gloo(self, operation: str) -> Any:
         if self._switch is not None:
             self._switch.check_process()
@@ -260,6 +275,13 @@ class Beside:
             return begin()
         timeout = timeout_of(asked.opts)
         return self._switch.beside(asked.alike, asked.in_words, asked.tensors, timeout, begin, sizes=asked.sizes)
+
+
+def _tag(call: str, tag: int) -> int:
+    what, hint = f"{call} with tag", f"give a whole number, 0..{_MOST_TAG}"
+    if not 0 <= whole(what, tag, hint) <= _MOST_TAG:
+        raise CollectiveError(f"{what} {tag}", kind="argument", hint=hint)
+    return int(tag)
 
 
 def _flat(tensors: Tensors) -> list[torch.Tensor]:

@@ -14,27 +14,23 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed import kept
 
 _INTERFACE: Final = "GLOO_SOCKET_IFNAME"
 _END: Final = 1.0  # s
-_KEPT: Final[list[Any]] = []
 _MADE: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 """Every gloo of this process."""
 
 
-def _let_go() -> None:
-    _KEPT.clear()
-
-
 def _keep_for_ever() -> None:
     # A forked child has none of a gloo's threads, and whoever drops one waits for their end.
-    atexit.unregister(_let_go)
+    atexit.unregister(kept.let_all_go)
     for gloo in tuple(_MADE):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(gloo))
     _MADE.clear()
+    kept.forget_threads()
 
 
-atexit.register(_let_go)
 os.register_at_fork(after_in_child=_keep_for_ever)
 
 
@@ -43,9 +39,8 @@ class Companion:
     """Gloo among the same ranks, made with the group and used when an operation needs it.
 
     Connections are made when they are first used, so a network that gloo cannot use harms nobody who does not need it.
-    The end of a gloo waits for its threads, which may be waiting for Python's lock.  Python drops one without the lock.
-    torch's C++ side may hold the lock (DDP's reducer, when a model outlives its group), so a gloo that was given to it
-    lives until the interpreter exits.
+    The end of a gloo waits for its threads, so that one that was given to torch's C++ side is kept (kept.py) until
+    nobody there has it.
     """
 
     def __init__(
@@ -76,10 +71,11 @@ class Companion:
             )
         return self._gloo
 
-    def give_away(self) -> Any:
-        """The gloo group for torch's C++ side, or None; it lives until the interpreter exits."""
+    def give_away(self, group: Any) -> Any:
+        """The gloo group for torch's C++ side, which has it behind `group`, or None."""
         if self._gloo is not None:
-            _KEPT.append(self._gloo)
+            kept.keep(self._gloo)
+            kept.over_with(group, self._gloo)
         return self._gloo
 
     def close(self) -> None:

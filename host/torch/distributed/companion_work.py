@@ -14,6 +14,7 @@ from torch.futures import Future
 
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.layouts import Pieces
+from catchment.host.torch.distributed.patience import patience_of
 
 Lost = Callable[[float], CollectiveError | None]
 """Gives what to raise if a rank of the group or its switch is gone; waits some seconds for that to be known."""
@@ -83,6 +84,7 @@ class CompanionWork(dist.Work):
             RuntimeError: gloo's.
             TimeoutError: not done in time; it goes on.
         """
+        timeout = patience_of(timeout)
         seconds = timeout.total_seconds()
         if self._over:
             return True

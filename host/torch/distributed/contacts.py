@@ -15,6 +15,7 @@ from torch.futures import Future
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.companion_work import GRACE, Lost, watched
 from catchment.host.torch.distributed.later_work import LaterWork, Start
+from catchment.host.torch.distributed.patience import patience_of
 from catchment.host.torch.distributed.ranks import RankOrder
 
 _RECEIVE: Final = "recv from"
@@ -61,6 +62,7 @@ class Message(LaterWork):
             CollectiveError: the other rank was lost, or not heard of in time; gloo goes on with neither.
             RuntimeError: the companion's.
         """
+        timeout = patience_of(timeout)
         given = timeout if timeout > timedelta(0) else timedelta(seconds=self._patience)
         begun = monotonic()
         if not self.await_begin(given.total_seconds()):

@@ -3,7 +3,7 @@
 # No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch._C._distributed_c10d import GradBucket
 from torch.futures import Future
 
 from catchment.host.collectives import CollectiveError, Delayed, Scaling
+from catchment.host.collectives.communicator import check_scaling
 from catchment.host.torch.distributed.native_group import switch_of
 
 _LOG = logging.getLogger("catchment.torch")
@@ -41,6 +42,8 @@ class SwitchHook:
     def __post_init__(self) -> None:
         if self.wire not in _WIRES:
             raise CollectiveError(f"wire={self.wire}", kind="argument", hint="float32, float16 or bfloat16")
+        if self.scaling is not None:
+            check_scaling(self.scaling)
 
     def note_saturated(self, bucket: int) -> None:
         """Count a bucket in which values were cut."""
@@ -61,8 +64,7 @@ class SwitchHook:
         if not isinstance(self.scaling, Delayed):
             return self.scaling
         if bucket not in self._delayed:
-            chosen = self.scaling
-            self._delayed[bucket] = Delayed(f"{chosen.name}/{bucket}", chosen.length, chosen.margin)
+            self._delayed[bucket] = replace(self.scaling, name=f"{self.scaling.name}/{bucket}")
         return self._delayed[bucket]
 
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch.futures import Future
 
 from catchment.host.torch.distributed.companion_work import Lost, nobody_lost, watched
+from catchment.host.torch.distributed.patience import patience_of
 
 Start = Callable[[], dist.Work]
 
@@ -73,7 +74,7 @@ class LaterWork(dist.Work):
             RuntimeError: the companion's.
             TimeoutError: not begun in time; it goes on.
         """
-        seconds = timeout.total_seconds()
+        seconds = patience_of(timeout).total_seconds()
         until = monotonic() + seconds
         if not self.await_begin(seconds if seconds > 0 else None):
             raise TimeoutError(f"{self._awaited} after {seconds} s; it goes on")

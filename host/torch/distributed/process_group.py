@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
 from typing import Any, Self, final
@@ -62,7 +62,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     def be_the_group(self) -> Self:
         """Be what torch is given, not what a backend in C++ has behind it: torch asks such a group for its backends."""
-        gloo = self._companion.give_away()
+        gloo = self._companion.give_away(self)
         self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, gloo)
         return self
 
@@ -115,7 +115,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         if not isinstance(opts, dist.AllreduceOptions):  # torch also takes the operation itself
             reduction, opts = opts, dist.AllreduceOptions()
-            opts.reduceOp = reduction or dist.ReduceOp.SUM
+            opts.reduceOp = dist.ReduceOp.SUM if reduction is None else _checked_reduction(reduction)
         work = self._reduced(
             tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
         )
@@ -155,6 +155,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     @_refused_by_all
     def all_gather_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several all_gather_single at once."""
+        _check_pairs("all_gather", outputs, inputs)
         if self._switch is None:
             works = [self.all_gather_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
             return Together(works)
@@ -165,13 +166,18 @@ class SwitchProcessGroup(dist.ProcessGroup):
     @_refused_by_all
     def allgather(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather."""
+        return self._gathered(output_lists, inputs, opts)
+
+    def _gathered(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any) -> Any:
+        _check_pairs("all_gather", output_lists, inputs)
         if self._switch is None:
             return self._beside.all_gather(output_lists, inputs, opts)
         return self._switch.all_gather_lists(output_lists, inputs, timeout_of(opts))
 
+    @_refused_by_all
     def allgather_coalesced(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather_coalesced: `output_lists` has a list for each rank, not for each input."""
-        return self.allgather([list(parts) for parts in zip(*output_lists, strict=True)], inputs, opts)
+        return self._gathered(_by_input(output_lists, inputs), inputs, opts)
 
     @_refused_by_all
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
@@ -186,6 +192,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return self._scattered(outputs, inputs, opts)
 
     def _scattered(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Any:
+        _check_pairs("reduce_scatter", outputs, inputs)
         opts = opts or dist.ReduceScatterOptions()
         work = self._reduced(inputs, opts, lambda switch, op: switch.reduce_scatter(outputs, inputs, op, opts.timeout))
         return work or self._beside.reduce_scatter(outputs, inputs, opts)
@@ -195,6 +202,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     @_refused_by_all
     def reduce_scatter(self, outputs: Tensors, input_lists: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """See dist.reduce_scatter."""
+        _check_pairs("reduce_scatter", outputs, input_lists)
         alike = True
         for output, parts in zip(outputs, input_lists, strict=True):
             sizes = [part.numel() for part in parts]
@@ -216,6 +224,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         )
         return work or self._beside.reduce_and_take(outputs, inputs, begins, opts)
 
+    @_refused_by_all
     def barrier(self, opts: Any = None) -> Any:
         """See dist.barrier."""
         if self._switch is None:
@@ -307,3 +316,26 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is not None:
             self._switch.abort()
         self._companion.close()
+
+
+def _checked_reduction(reduction: Any) -> Any:
+    known = isinstance(reduction, dist.ReduceOp | dist.ReduceOp.RedOpType)
+    if not known:
+        raise _argument(f"a reduction {reduction!r}", "give a dist.ReduceOp, such as dist.ReduceOp.SUM")
+    return reduction
+
+
+def _check_pairs(call: str, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    if len(outputs) != len(inputs):
+        raise _argument(f"{call} of {len(inputs)} inputs into {len(outputs)} outputs", "give as many of both")
+
+
+def _by_input(output_lists: list[list[torch.Tensor]], inputs: Tensors) -> list[list[torch.Tensor]]:
+    """A list for each input, with an output for each rank, of one for each rank."""
+    for outputs in output_lists:
+        _check_pairs("all_gather_coalesced", outputs, inputs)
+    return [list(parts) for parts in zip(*output_lists, strict=True)]
+
+
+def _argument(message: str, hint: str) -> CollectiveError:
+    return CollectiveError(message, kind="argument", hint=hint)

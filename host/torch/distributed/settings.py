@@ -7,9 +7,10 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Final, Self
 
 from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, RailPolicy, Scaling, Whole
+from catchment.host.collectives.calls import positive_nanoseconds
 
 (
     JOB,
@@ -61,6 +62,19 @@ class ControllerAccess:
         return f"ControllerAccess({self.address!r}, {self.job!r}, host={self.host!r})"  # the token is secret
 
 
+_TAKEN: Final[tuple[tuple[str, Any, str], ...]] = (
+    ("scaling", Scaling, "give Block, Fixed, Delayed or Whole"),
+    ("job", Path | None, "give the Path of a job file"),
+    ("controller", ControllerAccess | None, "give a ControllerAccess"),
+    ("host", str | None, "give the host's name, a str"),
+    ("companion", bool, "give True or False"),
+    ("native", bool | None, "give True for the process group in C++, False for the one in Python, None for either"),
+    ("rails", tuple, "give a tuple of the rails' names"),
+    ("rail_policy", RailPolicy, f"give a RailPolicy: {', '.join(policy.name for policy in RailPolicy)}"),
+    ("local_switch", str | None, "give a command with its arguments, a str"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Give one as `pg_options` of `init_process_group` or `new_group`; without one, the environment says it all.
@@ -78,6 +92,9 @@ class Settings:
         local_switch: the command, with arguments, that starts a switch on this machine; the installed one unless given.
 
     Without job and controller the ranks are on one machine, and a switch is started for them.
+
+    Raises:
+        CollectiveError: kind ``argument``: a value is of another type, or does not go with another one.
     """
 
     scaling: Scaling = Block()  # noqa: RUF009  frozen
@@ -92,6 +109,12 @@ class Settings:
     local_switch: str | None = None
 
     def __post_init__(self) -> None:
+        for name, types, hint in _TAKEN:
+            if not isinstance(value := getattr(self, name), types):
+                raise _wrong(f"Settings.{name} {value!r}", hint)
+        if not all(isinstance(rail, str) for rail in self.rails):
+            raise _wrong(f"Settings.rails {self.rails!r}", "give a tuple of the rails' names")
+        positive_nanoseconds("a switch that may be absent for", self.absent)
         if self.job is not None and self.controller is not None:
             raise _wrong("a job file and a controller are given", "give one of them")
         if self.rails and self.job is None:

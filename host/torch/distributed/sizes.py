@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.whole_number import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,12 @@ def _elements(tensor: torch.Tensor, splits: Sequence[int], ranks: int, name: str
     rows = tensor.shape[0] if tensor.dim() else 0
     if not splits and rows % ranks == 0:
         return [tensor.numel() // ranks] * ranks
+    hint = f"give {ranks} sizes whose sum is {rows}, or as many rows for each rank"
+    splits = [whole(f"all_to_all_single with {name} splits, of which one is", size, hint) for size in splits]
     if len(splits) != ranks or min(splits) < 0 or sum(splits) != rows:
         raise _argument(
             f"all_to_all_single with {name} splits {list(splits)} of {rows} rows",
-            f"give {ranks} sizes whose sum is {rows}, or as many rows for each rank",
+            hint,
         )
     return [size * (tensor.numel() // max(1, rows)) for size in splits]
 

@@ -432,8 +432,17 @@ def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
 
 
 def timeout_of(opts: Any) -> timedelta:
-    """The timeout that torch's options of a call give; without options, torch's "unset", which is negative."""
-    return timedelta(milliseconds=-1) if opts is None else opts.timeout
+    """The timeout that torch's options of a call give; without options, torch's "unset", which is negative.
+
+    Raises:
+        CollectiveError: kind ``argument``: these are no options.
+    """
+    if opts is None:
+        return timedelta(milliseconds=-1)
+    timeout = getattr(opts, "timeout", None)
+    if not isinstance(timeout, timedelta):
+        raise _argument(f"options {opts!r}", "give torch's options of the call, or none")
+    return timeout
 
 
 def _seconds(timeout: timedelta) -> float | None:

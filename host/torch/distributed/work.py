@@ -16,6 +16,7 @@ from torch.autograd.profiler import record_function
 from torch.futures import Future
 
 from catchment.host.collectives import CollectiveError, Work
+from catchment.host.torch.distributed.patience import patience_of
 
 _OFF: Final = nullcontext()
 
@@ -69,10 +70,10 @@ class SwitchWork(dist.Work):
         """Block until all operations are done; a timeout of 0 is none.
 
         Raises:
-            CollectiveError: the first, in their order, that failed.
+            CollectiveError: the first, in their order, that failed; kind ``argument``: the timeout is none.
             TimeoutError: not all are done in time; it goes on.
         """
-        seconds = timeout.total_seconds()
+        seconds = patience_of(timeout).total_seconds()
         with span("wait"):
             self._settle(seconds if seconds > 0 else None)
         if self._error is not None:

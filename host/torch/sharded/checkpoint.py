@@ -10,13 +10,13 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.filesystem import FileSystemReader
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
+from catchment.host.checkpoint_reader import CheckpointError, CheckpointReader, WeightsOnlyPlanner, reasons
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.layout import PAIR
 from catchment.host.torch.sharded.replacing_writer import ReplacingWriter
@@ -44,20 +44,24 @@ def save(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimize
     try:
         save_state(state, storage_writer=ReplacingWriter(folder))
     except CheckpointException as error:
-        raise ShardingError(f"cannot write a checkpoint into {folder}: {_reasons(error)}") from error
+        raise ShardingError(f"cannot write a checkpoint into {folder}: {reasons(error)}") from error
 
 
 def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None = None) -> None:
     """Read what `save` has written, for the same model at any partition size; all ranks together.
 
+    Nothing in it is executed: of what are no tensors it takes what `torch.load(weights_only=True)` takes.
+
     Raises:
-        ShardingError: it is of another model, or cannot be read; nothing is changed, on no rank.
+        ShardingError: it is of another model, damaged, or cannot be read; nothing is changed, on no rank.
     """
-    wanted = _state_to_fill(mics, folder, optimizer)
+    metadata = _metadata_in(folder)
+    wanted = _state_to_fill(mics, folder, metadata.state_dict_metadata, optimizer)
+    reader = CheckpointReader(Path(folder), metadata)
     try:
-        load_state(wanted, checkpoint_id=str(folder))
+        load_state(wanted, storage_reader=reader, planner=WeightsOnlyPlanner())
     except CheckpointException as error:
-        raise ShardingError(f"cannot read the checkpoint in {folder}: {_reasons(error)}") from error
+        raise ShardingError(f"cannot read the checkpoint in {folder}: {reasons(error)}") from error
     load_state_dict(mics, wanted, optimizer)
 
 
@@ -105,12 +109,19 @@ def load_state_dict(
             optimizer.state[parameters[name]][kind] = value
 
 
-def _state_to_fill(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None) -> dict[str, Any]:
-    """New tensors for all that a checkpoint has, if it is one of this model: the model's own stay as they are."""
+def _metadata_in(folder: Path | str) -> Metadata:
     try:
-        found = FileSystemReader(str(folder)).read_metadata().state_dict_metadata
+        return CheckpointReader(Path(folder)).read_metadata()
     except OSError as error:
         raise ShardingError(f"there is no checkpoint in {folder}: {error.strerror or error}") from error
+    except CheckpointError as error:
+        raise ShardingError(str(error)) from None
+
+
+def _state_to_fill(
+    mics: ShardedModel, folder: Path | str, found: Mapping[str, Any], optimizer: torch.optim.Optimizer | None
+) -> dict[str, Any]:
+    """New tensors for all that a checkpoint has, if it is one of this model: the model's own stay as they are."""
     whole = state_dict(mics)
     mesh = _mesh(mics)
     parameters = dict(mics.named_parameters())
@@ -148,12 +159,6 @@ def _optimizer_keys(keys: Iterable[str], layers: Collection[str]) -> dict[str, t
             if name is not None:
                 found[key] = (name, rest.removeprefix(f"{name}."))
     return found
-
-
-def _reasons(error: CheckpointException) -> str:
-    """What each rank has said, in one line."""
-    said = (f"rank {rank}: {failure[0]}" for rank, failure in sorted(error.failures.items()))
-    return "; ".join(" ".join(one.split()) for one in said)
 
 
 def _check_layers(state: Mapping[str, Any], found: Mapping[str, Any], folder: Path | str) -> None:

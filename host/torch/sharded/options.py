@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 
 from catchment.host.collectives import Scaling, Whole
+from catchment.host.given_numbers import is_whole
 from catchment.host.torch.sharded.errors import ShardingError
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16)
@@ -50,14 +51,24 @@ class MiCSOptions:
     persist_below: int = 0
 
     def __post_init__(self) -> None:
-        if self.micro_steps < 1 or self.prefetch < 0 or self.persist_below < 0:
+        counts = is_whole(self.micro_steps, 1), is_whole(self.prefetch, 0), is_whole(self.persist_below, 0)
+        if not all(counts):
             raise ShardingError(
-                f"micro_steps {self.micro_steps}, prefetch {self.prefetch}, persist_below {self.persist_below}: "
+                f"micro_steps {self.micro_steps!r}, prefetch {self.prefetch!r}, persist_below {self.persist_below!r}: "
                 "give 1 micro-step or more, and nothing negative"
             )
         if self.accumulate not in ("float", "int"):
             raise ShardingError(f"accumulate is {self.accumulate!r}: give float or int")
         if self.param_dtype not in (None, *_FLOATS):
             raise ShardingError(f"param_dtype is {self.param_dtype}: give one of {_FLOATS}")
-        if not -64 <= self.exponent <= 64:
-            raise ShardingError(f"exponent is {self.exponent}: give -64..64")
+        if not is_whole(self.exponent, -64, 64):
+            raise ShardingError(f"exponent is {self.exponent!r}: give -64..64")
+        if self.partition_size != "auto" and not is_whole(self.partition_size, 1):
+            raise ShardingError(f"partition_size is {self.partition_size!r}: give auto, or ranks from 1 on")
+        if not (self.memory is None or is_whole(self.memory, 1)) or not is_whole(self.activations, 0):
+            raise ShardingError(f"memory {self.memory!r}, activations {self.activations!r}: give whole bytes")
+        for name in ("hierarchical", "two_hop"):
+            if not isinstance(getattr(self, name), bool):
+                raise ShardingError(f"{name} is {getattr(self, name)!r}: give True or False")
+        if not isinstance(self.scaling, Scaling):
+            raise ShardingError(f"scaling is {self.scaling!r}: give Block, Fixed, Delayed or Whole")

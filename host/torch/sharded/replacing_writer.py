@@ -12,8 +12,7 @@ from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.planner import SavePlan
 
-METADATA = ".metadata"
-"""The file by which torch knows a folder as a checkpoint; it names the files of data."""
+from catchment.host.checkpoint_reader import METADATA
 
 
 class _Renaming(FileSystem):

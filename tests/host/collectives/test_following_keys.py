@@ -89,7 +89,7 @@ def job(lab: ShmLab | TreeLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobP
     monkeypatch.setattr("catchment.controlplane.jobs.planning.TERM_BITS", BITS)
     job = lab.allreduce(list(NAMES), slots=4, tags=True)
     yield job
-    remove(job, lab.topology, lab.fabric.clients)
+    remove(job, lab.fabric.clients)
 
 
 def refused(lab: ShmLab | TreeLab) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -216,6 +218,99 @@ def test_wrong_groups_are_named(stores: list[Store], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="the group's folder cannot be used"):
         GroupFolder(tmp_path / "file").vote(stores[0])
+
+
+def _sealed(record: object) -> str:
+    body = json.dumps(record)
+    return json.dumps({"crc32": zlib.crc32(body.encode()), "record": body})
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a step that is a text": lambda said: {**said, "step": "4"},
+    "a step that is a bool": lambda said: {**said, "step": True},
+    "a step that is no whole number": lambda said: {**said, "step": 4.0},
+    "a step below 0": lambda said: {**said, "step": -4},
+    "a step that nobody voted for": lambda said: {**said, "step": 5},
+    "no votes": lambda said: {**said, "votes": []},
+    "votes that are none": lambda said: {**said, "votes": 3},
+    "a vote that is none": lambda said: {**said, "votes": [3, *said["votes"][1:]]},
+    "votes in another order": lambda said: {**said, "votes": said["votes"][::-1]},
+    "a vote of another group": lambda said: _with_vote(said, plan=said["votes"][0]["plan"] ^ 1),
+    "a plan beyond 32 bits": lambda said: {**said, "votes": [{**vote, "plan": 1 << 32} for vote in said["votes"]]},
+    "a generation that is a text": lambda said: _with_vote(said, generation="x"),
+    "a generation below 0": lambda said: _with_vote(said, generation=-1),
+    "a generation that is NaN": lambda said: _with_vote(said, generation=float("nan")),
+    "a store without a name": lambda said: _with_vote(said, store=""),
+    "a store that is a number": lambda said: _with_vote(said, store=3),
+    "another snapshot": lambda said: _with_vote(said, snapshot="step-3"),
+    "a field too many": lambda said: _with_vote(said, more=1),
+    "a list": lambda said: [said],
+}
+
+
+def _with_vote(said: dict[str, Any], **changes: object) -> object:
+    """The record with another vote of node 0."""
+    return {**said, "votes": [{**said["votes"][0], **changes}, *said["votes"][1:]]}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_record_that_no_vote_has_written_is_damaged_whatever_its_checksum_says(
+    stores: list[Store], tmp_path: Path, damage: Callable[[dict[str, Any]], object]
+) -> None:
+    folder, path = GroupFolder(tmp_path / "group"), tmp_path / "group" / "group.json"
+    for store in stores:
+        _commit(folder, store, 4)
+    whole = folder.record()
+    said = json.loads(json.loads(path.read_text())["record"])
+    path.write_text(_sealed(said))
+    assert folder.record() == whole
+    path.write_text(_sealed(damage(said)))
+    for call in (folder.record, lambda: folder.restore(stores), lambda: folder.withdraw(0)):
+        with pytest.raises(
+            StoreError, match=r"group\.json: the group's record is damaged: restore it from a copy"
+        ) as told:
+            call()
+        assert told.value.kind == "corrupt"
+
+
+def test_what_is_no_record_at_all_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    for text in ("", "3", "[]", "[" * 100_000, _sealed("x"), '{"crc32": 0}', _sealed([])):
+        path.write_text(text)
+        with pytest.raises(StoreError, match=r"group\.json: the group's record is damaged"):
+            GroupFolder(tmp_path).record()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "3", '{"root": 0}', "[" * 100_000, "\xff", "null"])
+def test_a_damaged_vote_is_named(stores: list[Store], tmp_path: Path, text: str) -> None:
+    folder, votes = GroupFolder(tmp_path / "group"), tmp_path / "group" / "votes"
+    _commit(folder, stores[0], 4)
+    (votes / "4.1.json").write_text(text, "latin-1")
+    with pytest.raises(StoreError, match=r"4\.1\.json: the vote is damaged: remove it, and have node 1") as told:
+        _commit(folder, stores[2], 4)
+    assert told.value.kind == "corrupt"
+    assert folder.record() is None
+    (votes / "4.1.json").unlink()
+    for store in stores[1:]:
+        _commit(folder, store, 4)
+    assert folder.record() is not None
+
+
+def test_files_of_others_among_the_votes_are_left_alone(stores: list[Store], tmp_path: Path) -> None:
+    folder, votes = GroupFolder(tmp_path / "group"), tmp_path / "group" / "votes"
+    votes.mkdir(parents=True)
+    strange = {votes / name for name in ("note.json", "a.b.json", "1.2.3.json", "-1.0.json", ".json")}
+    for path in strange:
+        path.write_text("")
+    for store in stores:
+        _commit(folder, store, 4)
+    folder.withdraw(0)
+    assert strange <= set(votes.iterdir())
+
+
+def test_a_snapshot_of_too_many_digits_is_of_no_step() -> None:
+    assert snapshot_step(snapshot_name(12)) == 12
+    assert snapshot_step("step-" + "9" * 5000) is None
 
 
 def test_clipping_by_the_norm_is_refused(stores: list[Store]) -> None:

@@ -318,3 +318,27 @@ def test_a_damaged_store_is_named_by_the_export(tmp_path: Path) -> None:
     with Store.open([tmp_path / "a"]) as store, pytest.raises(StoreError, match="head") as caught:
         export_dcp(store, tmp_path / "out")
     assert caught.value.kind == "corrupt"
+
+
+@pytest.mark.parametrize("entry", ["", "[]", "3", "{}", '{"trained": -1}', '{"trained": true}', '{"trained": "2"}', 5,
+    '{"trained": 2, "store": 3}', '{"trained": 2, "layers": 3}', '{"trained": 2, "layers": [{"name": 3}]}',
+    '{"trained": 2, "layers": [{"name": "a", "tensors": []}]}', "[" * 100_000,
+])  # fmt: skip
+def test_an_entry_of_ours_that_is_damaged_is_said(tmp_path: Path, entry: object) -> None:
+    state = {"model": Model().state_dict(), "catchment": entry}
+    dcp.save(state, checkpoint_id=tmp_path / "in", no_dist=True)
+    with pytest.raises(StoreError, match=r"in: the entry 'catchment' is damaged .*: restore the checkpoint") as caught:
+        look_at_dcp(tmp_path / "in")
+    assert caught.value.kind == "corrupt"
+
+
+@pytest.mark.parametrize("step", [[1.0, 2.0], float("nan"), float("inf"), -1.0, 1.5])
+def test_a_number_of_updates_that_is_none_is_said(tmp_path: Path, step: Any) -> None:
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters())
+    steps_of_torch(model, optimizer, 0, 1)
+    state = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer), strict=True))
+    state["optimizer"]["state"]["head.weight"]["step"] = torch.tensor(step)
+    dcp.save(state, checkpoint_id=tmp_path / "in", no_dist=True)
+    with pytest.raises(StoreError, match=r"in: optimizer\.state\.head\.weight\.step is .*, no number of updates"):
+        look_at_dcp(tmp_path / "in")

@@ -2,6 +2,7 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -26,6 +27,12 @@ c10::intrusive_ptr<SwitchBackend> made(int rank, std::uintptr_t group, std::vect
                                             std::move(explain));
 }
 
+// Who keeps a backend alive, this call's own argument aside: a Python object is one, whatever
+// refers to that.
+std::size_t owners(const c10::intrusive_ptr<c10d::Backend>& backend) {
+  return backend.use_count() - 1;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_torch_group, module) {
@@ -37,4 +44,5 @@ PYBIND11_MODULE(_torch_group, module) {
       .def(py::init(&made), py::kw_only(), py::arg("rank"), py::arg("group"), py::arg("workers"),
            py::arg("exponent"), py::arg("packed"), py::arg("python"), py::arg("explain"))
       .def_property_readonly("python", &SwitchBackend::python);
+  module.def("owners", &owners, py::arg("backend"));
 }

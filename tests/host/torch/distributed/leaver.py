@@ -55,12 +55,13 @@ def settled(wanted: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
 
 
 def use(rank: int, size: int, store: Path, victim: int | None = None) -> None:
-    """Make a group of all ranks and one of two, add up in both and beside the switch, and destroy them."""
+    """Make a group of all ranks, one of two and one of each, add up in them and beside the switch, and destroy them."""
     dist.init_process_group(
         "catchment", init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=240)
     )
     pair = dist.new_group([0, 1])
-    for group in (None, pair) if rank < 2 else (None,):
+    alone = [dist.new_group([other]) for other in range(size)][rank]  # without a switch
+    for group in (None, pair, alone) if rank < 2 else (None, alone):
         dist.all_reduce(torch.ones(5000), group=group)
         dist.all_reduce(torch.ones(5, dtype=torch.float64), group=group)
     if victim is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 import os
+import pickle
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -176,6 +177,38 @@ def case_a_checkpoint_is_replaced_when_the_next_is_whole(rank: int, size: int) -
         fill(5.0)
         assert f"cannot read the checkpoint in {place}: rank" in refused(lambda: load(mics, place))
         assert is_filled(5.0), "nothing is changed"
+
+
+class Planted:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (self._path,)
+
+
+def case_a_damaged_checkpoint_is_said_and_nothing_in_it_is_executed(rank: int, size: int) -> None:
+    folder: list[Any] = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+    place, there = Path(folder[0]) / "saved", Path(folder[0]) / "there"
+    with MiCS(model(), options(4), node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        optimizer.param_groups[0]["planted"] = Planted(there)
+        save(mics, place, optimizer)
+        assert f"cannot read the checkpoint in {place}: rank 0: Weights only load failed" in refused(
+            lambda: load(mics, place, optimizer)
+        )
+        for raw in (b"garbage", pickle.dumps(Planted(there))):
+            dist.barrier()
+            if rank == 0:
+                (place / ".metadata").write_bytes(raw)
+            dist.barrier()
+            before = weights(mics)
+            assert f"{place}/.metadata: no metadata of a checkpoint (" in refused(lambda: load(mics, place))
+            assert all(map(torch.equal, weights(mics), before)), "nothing is changed"
+        assert not there.exists()
 
 
 def case_a_checkpoint_of_a_layer_whose_name_begins_with_another_s(rank: int, size: int) -> None:

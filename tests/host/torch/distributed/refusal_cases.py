@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.process_group import SwitchProcessGroup
 from catchment.host.torch.distributed.settings import Settings
 
 PATIENCE = 60.0
@@ -136,6 +138,75 @@ def case_an_argument_that_one_rank_finds_wrong_fails_on_both(rank: int, size: in
 def case_roots_that_are_not_there(rank: int, size: int) -> None:
     refused("argument", lambda: dist.broadcast(torch.ones(3), src=9), "invalid root rank: 9")
     refused("argument", lambda: dist.reduce(torch.ones(3), dst=9), "invalid root rank: 9")
+    goes_on(rank, size)
+
+
+def case_sends_to_ranks_and_with_tags_that_are_not_there(rank: int, size: int) -> None:
+    """Gloo reads beside its table of ranks then, and what it says of the rest comes when it is waited for."""
+    world, tensor, other = dist.group.WORLD, torch.ones(3), 1 - rank
+    assert world is not None
+    for peer in (size, 9, -1, rank):
+        words = (f"rank {peer}: the ranks of this group are 0 to 1, and this one is {rank}",)
+        refused("argument", lambda peer=peer: world.send([tensor], peer, 0), "send to", *words)  # type: ignore[misc]
+        refused("argument", lambda peer=peer: world.recv([tensor], peer, 0), "recv from", *words)  # type: ignore[misc]
+    refused("argument", lambda: dist.isend(tensor, 9), "send to rank 9")
+    refused("argument", lambda: dist.irecv(tensor, 9), "recv from rank 9")
+    refused(
+        "argument", lambda: dist.isend(tensor, other, tag=-1), "send with tag -1: give a whole number, 0..2147483647"
+    )
+    refused("argument", lambda: dist.irecv(tensor, other, tag=-1), "recv with tag -1")
+    refused("argument", lambda: dist.irecv(tensor, tag=-1), "recv with tag -1")
+    sent = dist.isend(torch.full((3,), float(rank)), other, tag=(1 << 31) - 1)
+    dist.recv(tensor, other, tag=(1 << 31) - 1)
+    assert sent is not None and sent.wait() and tensor.tolist() == [float(other)] * 3
+    goes_on(rank, size)
+
+
+def case_what_is_of_another_type_is_refused_at_once(rank: int, size: int) -> None:
+    """Torch itself says so of what it hands to a group in C++, and makes options of."""
+    group: Any = dist.group.WORLD
+    tensor, whole = torch.ones(4), [1.5, 2.5]
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: dist.send(tensor, 1 - rank, tag=1.5), "send with tag 1.5: give a whole number"),
+        (lambda: dist.recv(tensor, 1 - rank, tag="1"), "recv with tag '1': give a whole number"),
+        (lambda: dist.recv(tensor, tag=1.5), "recv with tag 1.5: give a whole number"),
+        (lambda: dist.send(tensor, 1.5), "send to rank 1.5: the ranks of this group are 0 to 1"),
+        (lambda: group.allreduce([tensor], "sum"), "a reduction 'sum': give a dist.ReduceOp"),
+        (lambda: group.barrier("now"), "options 'now': give torch's options of the call"),
+        (lambda: group.monitored_barrier("soon"), "a timeout of 'soon': give a datetime.timedelta"),
+        (lambda: dist.all_to_all_single(torch.empty(4), tensor, [2, 2], whole), "input splits, of which one is 1.5"),
+    ]
+    for call, words in calls:
+        if isinstance(group, SwitchProcessGroup):
+            refused("argument", call, words)
+        else:
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                call()
+        goes_on(rank, size)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        dist.broadcast(tensor, src=1.5)  # type: ignore[arg-type]
+    for made in (torch.ones(5), torch.ones(5).double()):
+        work: Any = dist.all_reduce(made, async_op=True)
+        with pytest.raises((CollectiveError, TypeError), match=r"a timeout of 'soon'|incompatible function arguments"):
+            work.wait("soon")
+        assert work.wait(60.0)
+    group.monitored_barrier(60.0)
+    goes_on(rank, size)
+
+
+def case_lists_of_which_one_is_longer(rank: int, size: int) -> None:
+    group: Any = dist.group.WORLD
+    long, part = torch.ones(4 * size), torch.ones(4)
+    refused("argument", lambda: group.allgather_into_tensor_coalesced([long], [part, part]), "2 inputs into 1 outputs")
+    refused("argument", lambda: group.reduce_scatter_tensor_coalesced([part], [long, long]), "2 inputs into 1 outputs")
+    refused("argument", lambda: group.allgather([[part] * size], [part, part]), "2 inputs into 1 outputs")
+    refused("argument", lambda: group.allgather_coalesced([[part]] * size, [part, part]), "2 inputs into 1 outputs")
+    refused("argument", lambda: group.reduce_scatter([part], [[part] * size] * 2), "2 inputs into 1 outputs")
+    goes_on(rank, size)
+    if rank == 0:
+        refused("mismatch", dist.barrier, "rank 1")
+    else:
+        refused("argument", lambda: group.allgather_coalesced([[part]] * size, [part, part]), "2 inputs")
     goes_on(rank, size)
 
 

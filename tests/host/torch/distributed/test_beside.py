@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
@@ -17,11 +20,13 @@ import torch.distributed as dist
 
 from catchment.checkout import ROOT
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed import kept
 from catchment.host.torch.distributed.beside import Beside
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.companion_work import nobody_lost, watched
 from catchment.host.torch.distributed.later_work import LaterWork
 from catchment.host.torch.distributed.layouts import Pieces, refuse_shared_elements
+from catchment.host.torch.distributed.process_group import SwitchProcessGroup
 from catchment.host.torch.distributed.relay import Relay
 from catchment.host.torch.distributed.sizes import Sizes, check_sizes
 from catchment.host.torch.distributed.switch_group import _in_place
@@ -246,7 +251,9 @@ import torch.distributed as dist
 from catchment.host.torch.distributed.companion import Companion
 companion = Companion(dist.HashStore(), 0, 1, timedelta(seconds=60), "127.0.0.1", wanted=True)
 if "given away" in sys.argv:
-    companion.give_away()
+    companion.give_away(group := type("Group", (), {})())
+    if "over" in sys.argv:
+        del group
 child = os.fork()
 if child == 0:
     signal.alarm(30)
@@ -257,10 +264,42 @@ sys.exit(abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
 
 
-@pytest.mark.parametrize("what", [["left"], ["left", "given away"], ["given away"], []])
+@pytest.mark.parametrize("what", [["left"], ["left", "given away"], ["given away"], ["given away", "over"], []])
 def test_a_forked_child_ends_in_order(what: list[str]) -> None:
     """Its parent's threads are not there, and the end of a gloo would wait for them."""
     assert subprocess.run([sys.executable, "-c", FORKING, *what], cwd=ROOT, check=False).returncode == 0
+
+
+class AlsoHasIt(dist.ProcessGroup):
+    """Another group with the same gloo behind it, in C++."""
+
+    def __init__(self, gloo: Any) -> None:
+        super().__init__(0, 1)  # type: ignore[call-arg]  # as SwitchProcessGroup
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, gloo)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_gloo_is_let_go_when_nobody_in_cpp_has_it_any_more(closed: bool) -> None:
+    """Python has it, too, until then: so it is the last to let go, and does so without its lock."""
+    store = dist.HashStore()
+    companion = Companion(store, 0, 1, timedelta(seconds=60), "127.0.0.1", wanted=True)
+    there = weakref.ref(companion.for_("barrier"))
+    other = AlsoHasIt(companion.for_("barrier"))
+    group = SwitchProcessGroup(store, 0, 1, None, companion).be_the_group()
+    tensor = torch.ones(3)
+    group.allreduce([tensor]).wait()
+    if closed:
+        group.shutdown()
+    del companion, group
+    gc.collect()
+    assert not kept.let_go()
+    assert there() is not None
+    del other
+    until = time.monotonic() + 60.0
+    while there() is not None and time.monotonic() < until:  # another thread may be the one that lets go
+        assert kept.let_go() or there() is not None
+        time.sleep(0.01)
+    assert there() is None
 
 
 def test_sizes_that_all_ranks_agree_on_and_others() -> None:

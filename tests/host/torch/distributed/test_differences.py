@@ -52,7 +52,6 @@ ONE_GROUP = {
     "test_contacts.py": "makes no process group",
     "test_differences.py": "compares them",
     "test_failed_groups.py": "makes no process group",
-    "test_nothing_left.py": "looks at what the one in C++ leaves, the one that is used unless told otherwise",
     "test_rail_training.py": "compares trainings for minutes; rails are below both groups",
     "test_seats.py": "makes no process group",
     "test_settings.py": "makes no process group",

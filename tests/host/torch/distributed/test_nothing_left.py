@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import FOLDER, NATIVE, ROOT, environment
+from crew import FOLDER, NATIVE, PYTHON, ROOT, environment
 from leaver import TIMES
 
 SIZE = 3
@@ -36,7 +36,7 @@ def processes_with(variable: str) -> set[int]:
 class Crew:
     """Ranks whose temporary folder nobody else has."""
 
-    def __init__(self, folder: Path, temporary: Path) -> None:
+    def __init__(self, folder: Path, temporary: Path, group: str) -> None:
         self.temporary = temporary
         self._mark = f"TMPDIR={self.temporary}"
         self.ranks = [
@@ -47,7 +47,7 @@ class Crew:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=ROOT,
-                env=environment({"TMPDIR": str(self.temporary), "CATCHMENT_PROCESS_GROUP": NATIVE}),
+                env=environment({"TMPDIR": str(self.temporary), "CATCHMENT_PROCESS_GROUP": group}),
             )
             for rank in range(SIZE)
         ]
@@ -78,10 +78,10 @@ class Crew:
         assert list(self.temporary.iterdir()) == []
 
 
-@pytest.fixture
-def crew(tmp_path: Path) -> Iterator[Crew]:
+@pytest.fixture(params=[NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+def crew(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Crew]:
     with tempfile.TemporaryDirectory(prefix="crew-") as temporary:  # short: sockets are below it
-        made = Crew(tmp_path, Path(temporary))
+        made = Crew(tmp_path, Path(temporary), request.param)
         yield made
         for rank in made.ranks:
             rank.kill()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,7 @@ from catchment.controlplane.jobs import Allocator, JobRequest
 from catchment.controlplane.topology import Topology
 from catchment.host.collectives import Block, CollectiveError, Delayed, Fixed, RailPolicy, Scaling, Whole
 from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.hooks import SwitchHook
 from catchment.host.torch.distributed.job_file import JobFile
 from catchment.host.torch.distributed.native_group import in_native
 from catchment.host.torch.distributed.ranks import RankOrder
@@ -149,3 +152,36 @@ def test_a_scaling_that_the_group_in_cpp_has_not_is_refused_where_that_one_is_wa
     assert raised.value.kind == "system"
     for wanted in (None, False):
         assert in_native(group, scaling, wanted) == "the one in Python"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"scaling": "block"}, "Settings.scaling 'block': give Block"),
+        ({"job": "job.json"}, "Settings.job 'job.json': give the Path"),
+        ({"controller": "10.1.0.1:50061"}, "Settings.controller '10.1.0.1:50061': give a ControllerAccess"),
+        ({"host": 3}, "Settings.host 3: give the host's name"),
+        ({"companion": 0}, "Settings.companion 0: give True or False"),
+        ({"native": "c++"}, "Settings.native 'c++': give True for the process group in C++"),
+        ({"absent": math.nan}, "a switch that may be absent for nan: give a number of seconds"),
+        ({"absent": "2"}, "a switch that may be absent for '2': give a number of seconds"),
+        ({"absent": -1.0}, "a switch that may be absent for -1.0 s: give a positive number of seconds"),
+        ({"job": Path("x"), "rails": "ab"}, "Settings.rails 'ab': give a tuple"),
+        ({"job": Path("x"), "rails": (1, 2)}, "Settings.rails (1, 2): give a tuple"),
+        ({"rail_policy": "paper"}, "Settings.rail_policy 'paper': give a RailPolicy: WATERFILL, PAPER"),
+        ({"local_switch": ["switch"]}, "Settings.local_switch ['switch']: give a command"),
+    ],
+)
+def test_settings_of_other_types_are_refused_where_they_are_made(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(CollectiveError, match=re.escape(said)) as caught:
+        Settings(**options)
+    assert caught.value.kind == "argument"
+
+
+def test_a_hooks_scaling_stays_as_it_is_but_for_the_name() -> None:
+    hook = SwitchHook(scaling=Delayed("gradients", length=3, margin=2, packed=True))
+    assert hook.scaling_of(4) == Delayed("gradients/4", length=3, margin=2, packed=True)
+    assert hook.scaling_of(4) is hook.scaling_of(4)
+    wrong: Any = "block"
+    with pytest.raises(CollectiveError, match="scaling 'block': give Block"):
+        SwitchHook(scaling=wrong)

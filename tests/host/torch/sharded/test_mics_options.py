@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -22,6 +23,20 @@ from catchment.host.torch.sharded.options import MiCSOptions
         ({"accumulate": "double"}, "accumulate is 'double': give float or int"),
         ({"param_dtype": torch.int32}, "param_dtype is torch.int32"),
         ({"exponent": 65}, "exponent is 65"),
+        ({"exponent": 1.5}, "exponent is 1.5: give -64..64"),
+        ({"micro_steps": 1.5}, "micro_steps 1.5"),
+        ({"micro_steps": True}, "micro_steps True"),
+        ({"prefetch": "2"}, "prefetch '2'"),
+        ({"persist_below": math.nan}, "persist_below nan"),
+        ({"partition_size": "most"}, "partition_size is 'most': give auto, or ranks from 1 on"),
+        ({"partition_size": 2.0}, "partition_size is 2.0: give auto"),
+        ({"partition_size": 0}, "partition_size is 0: give auto"),
+        ({"memory": 1e9}, "memory 1000000000.0, activations 0: give whole bytes"),
+        ({"memory": 0}, "memory 0"),
+        ({"activations": -1}, "activations -1: give whole bytes"),
+        ({"hierarchical": 1}, "hierarchical is 1: give True or False"),
+        ({"two_hop": None}, "two_hop is None: give True or False"),
+        ({"scaling": "whole"}, "scaling is 'whole': give Block"),
     ],
 )
 def test_refused(wrong: dict[str, Any], words: str) -> None:

@@ -1,0 +1,28 @@
+"""Numbers that callers give as options: which of them are numbers at all."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+
+def is_whole(number: Any, least: int, most: int | None = None) -> bool:
+    """Whether it is a whole number of any type that has them, numpy's too, but no bool, from `least` to `most`."""
+    if isinstance(number, bool):
+        return False
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        return False
+    return least <= whole and (most is None or whole <= most)
+
+
+def is_real(number: Any) -> bool:
+    """Whether it is a finite number that a float can be, of any type that has them, but no bool."""
+    if isinstance(number, bool | str | bytes | bytearray):
+        return False
+    try:
+        return math.isfinite(float(number))
+    except (TypeError, ValueError, OverflowError):
+        return False
