@@ -48,7 +48,7 @@ class LiveStore:
         is_there = self._path.exists()
         self._now = database.read(self._path)
         self._saved = self._now if is_there else Contents()
-        self._clean = self._now.settings["clean_generations"]
+        self._next = self._now.settings["next_generation"]
         self.passed_over = frozenset(self.look().allocator.next_ones(_UNSAVED))
         self._pass_over(_UNSAVED)  # a controller that ended may have given out some that the file does not know of
         if self.trouble:  # and so may one more that found no room to say so
@@ -59,7 +59,7 @@ class LiveStore:
             store = JobStore(self.topology, self._now)
             store.allocator.pass_over(count)
             self._now = store.contents()
-            self._clean = store.allocator.clean
+            self._next = store.allocator.next_generation
             self.save()
 
     @contextlib.contextmanager
@@ -78,7 +78,8 @@ class LiveStore:
             try:
                 self._write(after)
             except JobError:
-                if not store.can_wait or self._clean - store.allocator.clean > _UNSAVED:
+                given_out = (store.allocator.next_generation - self._next) % MAX_GENERATION
+                if not store.can_wait or given_out > _UNSAVED:
                     raise
             self._now = after
 
@@ -109,7 +110,7 @@ class LiveStore:
             raise JobError(self.trouble) from None
         if self.trouble:
             _log.warning("the job file %s is up to date again", self._path)
-        self.trouble, self._saved, self._clean = "", after, after.settings["clean_generations"]
+        self.trouble, self._saved, self._next = "", after, after.settings["next_generation"]
 
     def _write_file(self, after: Contents) -> None:
         with database.writing(self._path) as transaction:

@@ -168,8 +168,12 @@ class Allocator:
         ledger.groups.discard(share.group)
 
     def release_generation(self, generation: int) -> None:
-        """Take a generation back; it is given out again when all others were."""
+        """Take a generation back; it is given out again when all others were, and registers were scrubbed since.
+
+        The last time that they were, it may have been in use: then they are to be scrubbed before its turn comes.
+        """
         self._used_generations.discard(generation)
+        self.clean = min(self.clean, (self.order.place(generation) - self.next_generation) % MAX_GENERATION)
 
     def release_port(self, host: str, port: int) -> None:
         """Take a port of a host back."""

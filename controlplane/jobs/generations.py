@@ -38,9 +38,25 @@ class GenerationOrder:
             value = self._mixed(value)
         return value
 
+    def place(self, generation: int) -> int:
+        """The place that `at` has a generation at."""
+        value = self._unmixed(generation)
+        while value == 0:
+            value = self._unmixed(value)
+        return value
+
     def _mixed(self, value: int) -> int:
         left, right = value >> _HALF, value & ((1 << _HALF) - 1)
-        key = self.key.to_bytes(KEY_BITS // 8 + 1, "big")
         for number in range(_ROUNDS):
-            left, right = right, left ^ hashlib.blake2b(bytes((number, right)), digest_size=1, key=key).digest()[0]
+            left, right = right, left ^ self._round(number, right)
         return left << _HALF | right
+
+    def _unmixed(self, value: int) -> int:
+        left, right = value >> _HALF, value & ((1 << _HALF) - 1)
+        for number in reversed(range(_ROUNDS)):
+            left, right = right ^ self._round(number, left), left
+        return left << _HALF | right
+
+    def _round(self, number: int, half: int) -> int:
+        key = self.key.to_bytes(KEY_BITS // 8 + 1, "big")
+        return hashlib.blake2b(bytes((number, half)), digest_size=1, key=key).digest()[0]

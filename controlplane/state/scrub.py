@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.state.desired import JOBS
 
 _GENERATION_ABOVE = {"tag": 32, "acked": 32, "last": 64, "heartbeat": 64}
 """Registers that keep a generation, by the last part of their name -> how many bits lie below it."""
@@ -12,6 +13,8 @@ _GENERATION_ABOVE = {"tag": 32, "acked": 32, "last": 64, "heartbeat": 64}
 
 def scrub(client: SwitchClient, alive: Set[int]) -> bool:
     """Set every register cell to zero that belongs to a generation which no job has.
+
+    What the switch has an entry for stays, too: the job of another control plane, or one that is younger than `alive`.
 
     Args:
         client: of the switch.
@@ -25,9 +28,9 @@ def scrub(client: SwitchClient, alive: Set[int]) -> bool:
     """
     try:
         for name, below in _registers(client):
-            stale = {
-                index: 0 for index, value in client.register(name).items() if value and value >> below not in alive
-            }
+            cells = client.register(name)
+            known = alive | _admitted(client)  # read after them: a job has its entries before its frames come
+            stale = {index: 0 for index, value in cells.items() if value and value >> below not in known}
             client.write_registers(name, stale)
     except SwitchError as error:
         if error.code == "UNIMPLEMENTED":
@@ -41,3 +44,8 @@ def _registers(client: SwitchClient) -> Iterator[tuple[str, int]]:
         below = _GENERATION_ABOVE.get(name.rpartition(".")[2])
         if below is not None:
             yield name, below
+
+
+def _admitted(client: SwitchClient) -> set[int]:
+    """The generations that a switch lets frames of in."""
+    return {int(entry.match["gen"]) for entry in client.read(JOBS)}

@@ -59,6 +59,29 @@ def test_a_generation_in_use_is_left_out() -> None:
     assert allocator.generation() == ORDER.at(3)
 
 
+@pytest.mark.parametrize("next_generation", [5, 60_000])
+def test_one_that_was_in_use_while_registers_were_scrubbed_is_not_given_out_before_they_are_again(
+    next_generation: int,
+) -> None:
+    """Scrubbing leaves what living jobs have in the registers, and it stays there when they have gone."""
+    old = ORDER.at(50_000)
+    allocator = Allocator(STAR, order=ORDER, next_generation=next_generation, used_generations=[old])
+    assert allocator.clean == MAX_GENERATION
+    allocator.release_generation(old)
+    assert allocator.clean == (50_000 - next_generation) % MAX_GENERATION
+    allocator.pass_over(allocator.clean - 1)
+    assert allocator.generation() == ORDER.at(49_999)
+    with pytest.raises(JobError, match="scrub them first"):
+        allocator.generation()
+
+
+def test_one_that_was_given_out_since_registers_were_scrubbed_changes_nothing_when_it_goes() -> None:
+    allocator = Allocator(STAR, order=ORDER, next_generation=MAX_GENERATION - 1)
+    given = [allocator.generation() for _ in range(5)]
+    allocator.release_generation(given[1])
+    assert allocator.clean == MAX_GENERATION - 5
+
+
 def test_registers_must_be_scrubbed_when_no_clean_generation_is_left() -> None:
     allocator = Allocator(STAR, order=ORDER, clean=2)
     allocator.generation()

@@ -109,6 +109,7 @@ def test_the_order_has_every_generation_once(key: int) -> None:
     order = GenerationOrder(key)
     places = range(1, MAX_GENERATION + 1)
     assert {order.at(place) for place in places} == set(places)
+    assert all(order.place(order.at(place)) == place for place in (*places[:50], *places[::997]))
 
 
 def test_a_tenant_cannot_count_on_from_its_own_generation(seed: int) -> None:
