@@ -15,7 +15,6 @@ from dataclasses import asdict
 from functools import partial
 from resource import RUSAGE_SELF, getrusage
 
-from rich.console import Console
 from rich.table import Table
 
 from bench.performance_modes import flow_rows, train_rows
@@ -24,6 +23,7 @@ from bench.performance_points import CALIBRATED, Played, Point, play_in_rtl
 from bench.performance_rows import Row, points, rows
 from bench.performance_simulated import play_simulated
 from bench.report import RESULTS, Figure, publish
+from catchment.cli.output import plain_console
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import LinkModel, SwitchModel
@@ -93,7 +93,7 @@ def print_rows(judged: Sequence[Row]) -> None:
             row.what, f"{row.simulated:,.2f}", f"{row.expected:,.2f}", f"{apart:,.2f}", f"{row.bound:,.2f}",
             "yes" if row.holds else "NO",
         )  # fmt: skip
-    Console(width=150).print(table)
+    plain_console(width=150).print(table)
 
 
 def write_rows(judged: Sequence[Row]) -> None:

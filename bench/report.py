@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from rich.console import Console
 from rich.table import Table
 
+from catchment.cli.output import plain_console
 from catchment.json_text import json_text
 
 RESULTS = Path("build/bench")
@@ -69,7 +69,7 @@ def publish(benchmark: str, figures: Sequence[Figure], notes: Sequence[str] = ()
             f.name, f"{f.value:,.4g} {f.unit}", f.reference_name, f"{f.reference:,.4g} {f.unit}", f"{f.ratio:.2f}",
             goal, {None: "", True: "yes", False: "no"}[f.met],
         )  # fmt: skip
-    console = Console()
+    console = plain_console()
     console.print(table)
     for note in notes:
         console.print(note)

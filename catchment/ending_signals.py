@@ -7,6 +7,7 @@ second does not cut its clean-up short.  Below nohup hang-ups are ignored from t
 from __future__ import annotations
 
 import signal
+import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,6 +40,33 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is not signal.SIG_IGN:  # a hang-up has come, and may come again
                 signal.signal(number, handler)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Put these signals off until the block is through; Ctrl-C that comes again counts at once.
+
+    Signals reach the main thread alone: in others the block is as without.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and number in pending:
+            pending.clear()
+            signal.default_int_handler(number, frame)
+        pending.append(number)
+
+    before = {number: signal.signal(number, remember) for number in ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for put_off in pending:
+            signal.raise_signal(put_off)
 
 
 def _hang_up(_number: int, _frame: FrameType | None) -> None:

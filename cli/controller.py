@@ -16,6 +16,7 @@ from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.settings import Settings, Timing
 from catchment.controlplane.networks.address import SwitchAddress
+from catchment.controlplane.networks.life import NetworkLife
 from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.topology import Topology
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
@@ -44,16 +45,20 @@ def run(
         float, seconds_option(help="Seconds without a heartbeat until a member is lost.", least=0.6)
     ] = 1.5,
 ) -> None:
-    """Run a controller in the foreground; Ctrl-C ends it and leaves switches and jobs as they are."""
+    """Run a controller in the foreground; Ctrl-C ends it and leaves switches and jobs as they are.
+
+    That of an emulated network ends with the network.
+    """
     from catchment.controlplane.controller.run import run as run_controller  # noqa: PLC0415  needs a moment to import
 
     place = find_place(topology)
+    network = None if place.network is None else NetworkLife(place.network)
     folder = place.folder()
     if certificates is None:
         certificates = folder / "certificates"
         authority.make(certificates, place.topology.hosts)
     # Several topologies share the folder where their jobs are noted, unless they are emulated networks.
-    own = folder / ("controller.sock" if place.network else f"{place.topology.name}.controller.sock")
+    own = folder / ("controller.sock" if network else f"{place.topology.name}.controller.sock")
     settings = Settings(
         topology=place.topology,
         addresses={name: place.address(name) for name in place.topology.switches},
@@ -63,6 +68,7 @@ def run(
         timing=replace(Timing(), silence=silence),
         ports=SwitchPorts(),
         prometheus=None if prometheus is None else listening_address(prometheus),
+        network=network,
     )
 
     def started(addresses: list[str]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.secret_file import secret_file
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller import messages
@@ -33,6 +32,7 @@ from catchment.controlplane.jobs import JobError, JobRequest
 from catchment.controlplane.jobs.forgotten import take_off_forgotten
 from catchment.controlplane.jobs.kind import all_kinds
 from catchment.controlplane.jobs.turn import turn
+from catchment.ending_signals import held_back
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
@@ -102,7 +102,7 @@ def create(
     if presence is not None:
         with (
             OperatorClient.to(presence, timeout=2 * patience()) as controller,
-            _secret_file(token_file) as write_secret,
+            secret_file(token_file) as write_secret,
         ):
             reply = controller.create(request)
             job, token = _of_message(reply.job), reply.token
@@ -187,7 +187,10 @@ def _take_off_forgotten(place: Place, clients: Mapping[str, SwitchClient]) -> No
 
 @app.command("renew")
 def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOption = False) -> None:
-    """Give a job new generations, for its next run: what its members were told before is void."""
+    """Give a job new generations, for its next run: what its members were told before is void.
+
+    Ctrl-C waits until the switches have them; a second one does not.
+    """
     place = find_place(topology)
     if _controller(place) is not None:
         raise JobError(f"a controller runs: it renews job {name} by itself when a member joins again")
@@ -195,7 +198,8 @@ def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOpti
         keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
         if misfit := place.jobs().get(name).misfit(place.topology):
             raise JobError(misfit)
-        record, failures = renew_job(place.store, name, place.topology, fabric.clients)
+        with held_back():  # what is noted is on the switches then
+            record, failures = renew_job(place.store, name, place.topology, fabric.clients)
     if failures:
         raise failures[0]
     if as_json:
@@ -218,7 +222,7 @@ def token(
         raise JobError(_NO_TOKENS)
     with (
         OperatorClient.to(presence, timeout=2 * patience()) as controller,
-        _secret_file(None if revoke else token_file) as write_secret,
+        secret_file(None if revoke else token_file) as write_secret,
     ):
         given = controller.renew_token(name, revoke=revoke)
         if write_secret is not None:
@@ -283,7 +287,7 @@ def remove(
         _forget(place, name)
     else:
         with _fabric(place) as fabric:
-            remove_job(place.store, name, place.topology, fabric.clients)
+            remove_job(place.store, name, fabric.clients)
     typer.echo(f"job {name} is removed")
 
 
@@ -298,7 +302,7 @@ def _forget(place: Place, name: str) -> None:
             except ControlPlaneError as error:
                 failures.append(error)
         _take_off_forgotten(place, clients)
-        failures += remove_job_where_possible(place.store, name, place.topology, clients)
+        failures += remove_job_where_possible(place.store, name, clients)
     for failure in failures:
         typer.echo(f"{failure}; what it has of job {name} goes with the next command that changes jobs", err=True)
 
@@ -428,35 +432,3 @@ def _far_end(description: dict[str, Any]) -> str:
 
 def _address(description: dict[str, Any], end: str) -> str:
     return ":".join(map(str, description[end])) if end in description else "-"
-
-
-@contextmanager
-def _secret_file(path: Path | None) -> Iterator[Callable[[str], None] | None]:
-    """What writes a secret to a file that this user alone reads; None without a file.
-
-    The file is made before anybody gives the secret, which is given once.
-
-    Raises:
-        JobError: it cannot be made.
-    """
-    if path is None:
-        yield None
-        return
-
-    def write(secret: str) -> None:
-        file.write(secret)
-        file.close()
-        beside.replace(path)
-
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        file = os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
-    except OSError as error:
-        raise JobError(f"cannot write {path}: {error.strerror}") from None
-    with file:
-        try:
-            yield write
-        finally:
-            beside.unlink(missing_ok=True)

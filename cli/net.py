@@ -15,7 +15,8 @@ import typer
 
 from catchment.checkout import ROOT
 from catchment.cli import net_switch
-from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.net_log import log_of, log_of_start, take_logs
+from catchment.cli.output import JsonOption, print_json, print_table, printable
 from catchment.cli.signals import woken_by
 from catchment.cli.target import TopologyOption, complete_host, complete_network, several_networks
 from catchment.controlplane.deployment.fabric import Fabric
@@ -25,7 +26,6 @@ from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
 from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals
-from catchment.wire.run_folder import run_folder
 
 if TYPE_CHECKING:
     from catchment.sim.lab.mininet import MininetNetwork
@@ -43,7 +43,15 @@ _READY = b"up\n"
 @app.command("up")
 def up(
     topology: Annotated[Path, typer.Argument(help="Topology file.")],
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when it is up and leave it running.")] = False,
+    detach: Annotated[
+        bool,
+        typer.Option(
+            "--detach",
+            "-d",
+            help="Return when it is up and leave it running; what it says is in NAME.log of the run folder until "
+            "`net down`.",
+        ),
+    ] = False,
     ready_fd: Annotated[int | None, typer.Option(hidden=True, help="Descriptor to write to when it is up.")] = None,
 ) -> None:
     """Bring a network up, with programs and plain forwarding on its switches; Ctrl-C ends it."""
@@ -96,7 +104,7 @@ def down(
         ),
     ] = None,
 ) -> None:
-    """End a network, and remove what an earlier one of that name left behind."""
+    """End a network, and remove what an earlier one of that name left behind, and its log."""
     from catchment.sim.lab.mininet.claim import Claim  # noqa: PLC0415  only here is Mininet needed
     from catchment.sim.lab.mininet.leftovers import remove_leftovers  # noqa: PLC0415
 
@@ -121,6 +129,9 @@ def down(
     with Claim.acquire(name, patience=_DOWN_SECONDS if ended else 0.0) as claim:
         removed = remove_leftovers(claim)
         networks.discard_state(name)
+        logs = take_logs(name)
+    if not ended:  # in order; what is in the log of one that ended otherwise may be the only word of why
+        removed += [f"{log}, which says: {printable(line)}" for log, line in logs.items()]
     for what in removed:
         typer.echo(f"removed {what}")
     typer.echo(f"network {name} is down" if ended or removed else f"network {name} was not up, and left nothing behind")
@@ -167,13 +178,9 @@ def execute(
 
 
 def _start_detached(topology: Path, name: str) -> None:
-    """Start the owner of a network; what it says is the network's log once it is up.
-
-    Another owner of the name may be at work, whose log stays.
-    """
-    folder = run_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / f"{name}.{os.getpid()}.log"
+    """Start the owner of a network; what it says is the network's log once it is up."""
+    log = log_of_start(name)
+    log.parent.mkdir(parents=True, exist_ok=True)
     reader, writer = os.pipe()
     command = [
         sys.executable, "-m", "catchment.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
@@ -195,7 +202,7 @@ def _start_detached(topology: Path, name: str) -> None:
             owner.terminate()
             raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {log}")
         if ready.read() == _READY:
-            log.rename(folder / f"{name}.log")
+            log.rename(log_of(name))
             return
     code = owner.wait()
     said = log.read_text("utf-8", errors="replace").strip()

@@ -12,6 +12,7 @@ from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence
 from catchment.controlplane.deployment.fabric import restore
+from catchment.controlplane.jobs import JobError
 from catchment.controlplane.networks.requests import ask
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import program_for
@@ -32,22 +33,27 @@ def kill(switch: SwitchArgument, topology: TopologyOption = None) -> None:
 def restart(switch: SwitchArgument, topology: TopologyOption = None) -> None:
     """End a switch (unless it is dead) and start it again, empty; the controller restores it.
 
-    Where no controller runs this verb does: program, forwarding and jobs. What people put there is then gone.
+    Where no controller runs this verb does: program, forwarding and jobs. What people put there is then gone. A job
+    that the topology file has no place for any more is left out, and named.
     """
     place, network = _find(switch, topology)
     presence = place.controller()
     before = 0 if presence is None else _restores(presence, switch)
+    if presence is None:
+        place.jobs()  # what cannot be read is said while the switch still runs
     ask(network, "restart", switch)
     if presence is not None:
         seconds = _wait_for_controller(presence, switch, before)
         typer.echo(f"switch {switch} is up again, restored by the controller in {seconds:.3f} s")
         return
     started = time.monotonic()
-    jobs = list(place.jobs().jobs.values())
+    jobs = place.jobs()
     with place.connect(switch) as client:
-        restore(place.topology, switch, client, program_for(place.topology.switch(switch)), jobs)
+        restore(place.topology, switch, client, program_for(place.topology.switch(switch)), jobs.deployed)
     took = time.monotonic() - started
     typer.echo(f"switch {switch} is up again with its program, forwarding and jobs ({took:.3f} s; no controller runs)")
+    if misfits := [why for name, why in jobs.misfits.items() if switch in jobs.get(name).switches]:
+        raise JobError("\n- ".join([f"left out of what is on {switch} again:", *misfits]))
 
 
 def _find(switch: str, topology: TopologyOption) -> tuple[Place, str]:

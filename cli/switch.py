@@ -39,6 +39,7 @@ def run(
     """Run a switch in the foreground; it starts without a program (see `switch load`)."""
     from catchment.sim.lab.switch_process import COMMANDS  # noqa: PLC0415  only this verb needs it
 
+    _check_name(name)
     if grpc is None:
         grpc = _own_socket(name) if target is Target.EMBEDDED else "127.0.0.1:9559"
     command = COMMANDS[target](grpc, device_id, _ports(port), name)
@@ -58,10 +59,22 @@ def load(
     typer.echo(f"{address} runs {config.name}")
 
 
+def _check_name(name: str) -> None:
+    """Refuse what cannot be part of the names of files: of a socket, or of a certificate."""
+    if not name[:1].isalnum() or "/" in name or not name.isprintable():
+        raise typer.BadParameter(
+            f"{name!r} is no name of a switch: it begins with a letter or a digit and has no slash, as in s1",
+            param_hint="--name",
+        )
+
+
 def _own_socket(name: str) -> str:
     path = switch_socket("run", name)
     if path is None:
-        raise NetworkError(f"no socket may have so long a path as one in {run_folder()}: give --grpc unix:PATH")
+        raise NetworkError(
+            f"no socket may have so long a path as that of {name!r} in {run_folder()}: choose a shorter --name, or "
+            "give --grpc unix:PATH"
+        )
     return f"unix:{path}"
 
 

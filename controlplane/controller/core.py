@@ -29,7 +29,7 @@ from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import JobStore
-from catchment.controlplane.jobs import Choice, JobError, JobPlan, JobRequest, SplitCall, TakenError
+from catchment.controlplane.jobs import Choice, JobError, JobRequest, SplitCall, TakenError
 from catchment.controlplane.jobs.errors import job_of_name
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
@@ -90,6 +90,7 @@ class Controller:
                 changed=partial(self._switch_changed, name),
                 keeper=Keeper(name, self.settings.addresses[name], self.store, self.settings.ports),
                 timing=self.settings.timing,
+                network=self.settings.network,
             )
         self.tasks = [asyncio.create_task(agent.run(), name=f"switch {name}") for name, agent in self.switches.items()]
         self.tasks.append(asyncio.create_task(self._save(), name="job file"))
@@ -129,16 +130,7 @@ class Controller:
                     watch.trouble("topology", misfit)
 
     def _wanted(self, switch: str) -> list[SwitchConfig]:
-        return share_of(switch, self.topology, self._on_switches(self.store.look()))
-
-    def _on_switches(self, jobs: JobStore) -> list[JobPlan]:
-        """The jobs that should be on the switches: none that the topology has no place for any more."""
-        return [
-            plan
-            for record in jobs.records.values()
-            if record.state is JobState.UP and not record.group.misfit(self.topology)
-            for plan in record.group.plans
-        ]
+        return share_of(switch, self.topology, self.store.look().deployed)
 
     def _refuse_misfit(self, watch: JobWatch) -> None:
         if misfit := watch.record.group.misfit(self.topology):
@@ -148,7 +140,7 @@ class Controller:
         """Make a switch hold what it should, and note what other control planes hold there."""
         jobs = self.store.look()
         owned = Ownership(jobs, switch)
-        differences = reconcile(client, share_of(switch, self.topology, self._on_switches(jobs)), owned.is_foreign)
+        differences = reconcile(client, share_of(switch, self.topology, jobs.deployed), owned.is_foreign)
         found = holdings(differences.foreign)
         if found != jobs.foreign(switch):
             with self.store() as stored:
@@ -305,9 +297,7 @@ class Controller:
         self._refuse_removed(watch)
         name, switches = watch.record.group.name, watch.record.group.switches
         async with self._locked(switches) as clients:
-            failures = await asyncio.to_thread(
-                lifecycle.remove_job_where_possible, self.store, name, self.topology, clients
-            )
+            failures = await asyncio.to_thread(lifecycle.remove_job_where_possible, self.store, name, clients)
             if failures:
                 self._reconnect(switches)
         del self.jobs[name]
@@ -410,7 +400,7 @@ class Controller:
             await asyncio.to_thread(lifecycle.keep_generations_clean, self.store, self.topology, clients, self._reload)
 
     def _reload(self, switch: str, client: SwitchClient) -> None:
-        restore(self.topology, switch, client, self._programs[switch], self._on_switches(self.store.look()))
+        restore(self.topology, switch, client, self._programs[switch], self.store.look().deployed)
 
     @contextlib.asynccontextmanager
     async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:

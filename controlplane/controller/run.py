@@ -21,15 +21,19 @@ from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.jobs.turn import turn
 from catchment.controlplane.metrics.exporter import serve as serve_metrics
+from catchment.controlplane.networks.life import NetworkLife
 from catchment.ending_signals import call_when_ended
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
 
+_log = logging.getLogger(__name__)
+
 _TURN_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
 Started = Callable[[list[str]], None]
 
 
 async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> None:
-    """Run until `stop` is set.
+    """Run until `stop` is set, or the emulated network is over that the switches are in: its jobs go with it.
 
     Args:
         settings: what to control.
@@ -39,7 +43,7 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     Raises:
         ControlPlaneError: it cannot start.
     """
-    trust = Trust(settings.certificates)
+    trust, network = Trust(settings.certificates), settings.network
     for address in settings.listen:
         if address.startswith("unix:") and len(os.fsencode(address.removeprefix("unix:"))) > LONGEST_SOCKET_PATH:
             raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")
@@ -57,13 +61,24 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
             presence.announce(tuple(addresses), settings.certificates)
             started(addresses)
             stopped = asyncio.create_task(stop.wait())
-            watched: set[asyncio.Task[Any]] = {stopped, losses, *controller.tasks}
-            done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            for task in (stopped, losses):
+            own: list[asyncio.Task[Any]] = [stopped, losses]
+            if network is not None:
+                own.append(asyncio.create_task(_until_over(network), name="network"))
+            done, _ = await asyncio.wait([*own, *controller.tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in own:
                 task.cancel()
             for task in done:
                 if task is not stopped:
-                    task.result()  # none of them ends by itself but by a fault of ours
+                    task.result()  # none of them ends by itself but by a fault of ours, or with the network
+            if network is not None and network.is_over():
+                _log.warning("network %s is down: its jobs are gone, and its controller ends", network.name)
+        if network is not None and network.is_over():
+            network.drop_jobs()
+
+
+async def _until_over(network: NetworkLife) -> None:
+    while not network.is_over():
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _serve_metrics(controller: Controller, door: Door | None, address: str, port: int) -> Callable[[], None]:

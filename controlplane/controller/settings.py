@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from catchment.controlplane.networks.life import NetworkLife
 from catchment.controlplane.state.faults import PortFaults
 from catchment.controlplane.topology import Topology
 
@@ -50,6 +51,7 @@ class Settings:
         timing: how soon things are noticed.
         ports: reaches the faults of switches' ports; None where nothing does.
         prometheus: address and port to answer Prometheus at; None: nowhere.
+        network: the emulated network that it ends with; None: the switches are nobody's but their own.
     """
 
     topology: Topology
@@ -60,3 +62,4 @@ class Settings:
     timing: Timing = Timing()
     ports: PortFaults | None = None
     prometheus: tuple[str, int] | None = None
+    network: NetworkLife | None = None

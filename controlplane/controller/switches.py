@@ -16,6 +16,7 @@ from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.diagnosis.waiting import Sample, sample
 from catchment.controlplane.metrics.durations import Durations
+from catchment.controlplane.networks.life import NetworkLife
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import Differences, SwitchConfig, write
 
@@ -56,6 +57,7 @@ class SwitchAgent:
         changed: called in the event loop after every change of `state`.
         keeper: what people put on it.
         timing: how soon things are noticed.
+        network: the emulated network that it is in; None where it is in none.
 
     Attributes:
         state: how far it is.
@@ -82,6 +84,7 @@ class SwitchAgent:
         changed: Callable[[], None],
         keeper: Keeper,
         timing: Timing,
+        network: NetworkLife | None = None,
     ) -> None:
         self.name = name
         self.address = address
@@ -101,6 +104,7 @@ class SwitchAgent:
         self._compare = compare
         self._changed = changed
         self._keeper = keeper
+        self._network = network
         self._timeout = timing.request
         self._hang = timing.hang
         self._compare_seconds = timing.compare
@@ -150,9 +154,11 @@ class SwitchAgent:
         self._lost.set()
 
     async def run(self) -> None:
-        """Keep the switch as it should be, until cancelled."""
+        """Keep the switch as it should be, until cancelled or its network is over."""
         while True:
             await self._until_it_listens()
+            if self._network is not None and self._network.is_over():
+                return  # what listens may be a switch of the next network that has the name
             try:
                 async with self._connection() as client:
                     await self._bring_up(client)

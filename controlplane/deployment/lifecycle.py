@@ -72,7 +72,7 @@ def deploy_job(
         with store() as jobs:
             jobs.set_state(record.group.name, JobState.UP)
     except BaseException:  # a job that nobody would find again must not stay
-        remove_where_possible(record.group, topology, clients)
+        remove_where_possible(record.group, clients)
         forget_job(store, record.group.name)
         raise
     return replace(record, state=JobState.UP)
@@ -85,13 +85,12 @@ def forget_job(store: Transactions, name: str) -> None:
         jobs.discard(name)
 
 
-def remove_job(store: Transactions, name: str, topology: Topology, clients: Clients) -> None:
+def remove_job(store: Transactions, name: str, clients: Clients) -> None:
     """Take a job off the switches and forget it.
 
     Args:
         store: where it is noted.
         name: of the job.
-        topology: where it is.
         clients: switch name -> client.
 
     Raises:
@@ -101,7 +100,7 @@ def remove_job(store: Transactions, name: str, topology: Topology, clients: Clie
     with store() as jobs:
         group = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
-    remove(group, topology, clients)
+    remove(group, clients)
     forget_job(store, name)
 
 
@@ -198,13 +197,11 @@ def split_job(
         with store() as jobs:
             jobs.put(old)
         raise
-    remove_where_possible(gone, topology, clients)
+    remove_where_possible(gone, clients)
     return record
 
 
-def remove_job_where_possible(
-    store: Transactions, name: str, topology: Topology, clients: Clients
-) -> list[SwitchError]:
+def remove_job_where_possible(store: Transactions, name: str, clients: Clients) -> list[SwitchError]:
     """Remove a job and forget it whatever its switches say: they are reconciled when they come back.
 
     Returns:
@@ -216,7 +213,7 @@ def remove_job_where_possible(
     with store() as jobs:
         group = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
-    failures = remove_where_possible(group, topology, clients)
+    failures = remove_where_possible(group, clients)
     forget_job(store, name)
     return failures
 
@@ -230,7 +227,7 @@ def generations_run_out(store: Transactions) -> bool:
 def keep_generations_clean(
     store: Transactions, topology: Topology, clients: Clients, reload: Callable[[str, SwitchClient], None]
 ) -> None:
-    """Scrub every switch when the clean generations run out: once in 65535 of them.
+    """Scrub every switch when the clean generations run out: once in 65535 of them, sooner if jobs outlived the last.
 
     Args:
         store: the jobs.

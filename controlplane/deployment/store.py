@@ -22,6 +22,10 @@ def store_folder() -> Path:
     return Path(os.environ.get("CATCHMENT_STATE_DIR") or fallback)
 
 
+def _generations(record: JobRecord | None) -> set[int]:
+    return set() if record is None else {stream.gen for plan in record.group.plans for stream in plan.streams}
+
+
 class JobStore:
     """The jobs of a topology, to look at or, in a transaction, to change.
 
@@ -79,9 +83,20 @@ class JobStore:
 
     @property
     def deployed(self) -> list[JobPlan]:
-        """The jobs that should be on the switches."""
-        up = (record for record in self.records.values() if record.state is JobState.UP)
-        return [plan for record in up for plan in record.group.plans]
+        """The jobs that should be on the switches: none that the topology has no place for any more."""
+        misfits = self.misfits
+        return [
+            plan
+            for name, record in self.records.items()
+            if record.state is JobState.UP and name not in misfits
+            for plan in record.group.plans
+        ]
+
+    @property
+    def misfits(self) -> dict[str, str]:
+        """Job -> why it cannot be on its switches since the topology has changed; those that can are left out."""
+        why = {name: record.group.misfit(self.topology) for name, record in self.records.items()}
+        return {name: misfit for name, misfit in why.items() if misfit}
 
     @property
     def generations(self) -> set[int]:
@@ -107,7 +122,10 @@ class JobStore:
 
     def put(self, record: JobRecord) -> None:
         """Note a job, or what changed about it."""
+        before = self.records.get(record.group.name)
         self.records[record.group.name] = record
+        for generation in _generations(before) - _generations(record):
+            self.allocator.release_generation(generation)
 
     def set_state(self, name: str, state: JobState) -> None:
         """Note how far a job is."""
@@ -115,7 +133,8 @@ class JobStore:
 
     def discard(self, name: str) -> None:
         """Forget a job and its members."""
-        self.records.pop(name, None)
+        for generation in _generations(self.records.pop(name, None)):
+            self.allocator.release_generation(generation)
         self._members = {place: member for place, member in self._members.items() if place[0] != name}
 
     def note_scrubbed(self) -> None:

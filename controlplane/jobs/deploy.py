@@ -68,7 +68,7 @@ def deploy(
             if not undisturbed(config.switch):
                 _check_unshared(config, clients[config.switch], job)
     except BaseException as error:  # Ctrl-C, too: nobody would know of what stays
-        remove_where_possible(job, topology, {name: clients[name] for name in done})
+        remove_where_possible(job, {name: clients[name] for name in done})
         if isinstance(error, SwitchError) and any(one.code == "ALREADY_EXISTS" for one in error.failures):
             raise TakenError(f"job {job.name}: {error}") from None
         raise
@@ -111,7 +111,7 @@ def give_keys(
     return failures
 
 
-def remove(job: Job, _topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
+def remove(job: Job, clients: Mapping[str, SwitchClient]) -> None:
     """Delete a job's entries and groups, by their keys; what is not there any more is no error.
 
     Raises:
@@ -122,7 +122,7 @@ def remove(job: Job, _topology: Topology, clients: Mapping[str, SwitchClient]) -
         _take_off(config, _client(clients, config.switch, job))
 
 
-def remove_where_possible(job: Job, _topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+def remove_where_possible(job: Job, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
     """Do what `remove` does on the switches that there is a client for; returns what went wrong."""
     failures = []
     for config in _group(job).entry_keys():

@@ -137,7 +137,7 @@ class ShmLab:
 
     def remove(self, job: JobPlan) -> None:
         """Take a deployed job off the switch; what it held can be given to others."""
-        remove(job, self.topology, self.fabric.clients)
+        remove(job, self.fabric.clients)
         self._jobs.remove(job)
         job.release(self.allocator)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.performance import red_rows, write_rows
+from bench.performance import print_rows, red_rows, write_rows
 from bench.performance_modes import flow_rows, train_rows
 from bench.performance_plants import PLANTS, PLANTS_IN_FLOW
 from bench.performance_points import Played, Point
-from bench.performance_rows import CALM, LONG, LOSSES, rows
+from bench.performance_rows import CALM, LONG, LOSSES, Row, rows
 from bench.performance_simulated import play_simulated
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.rounds import Rounds
@@ -47,6 +47,11 @@ def test_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert [(row["what"], row["bound"], row["holds"]) for row in told] == [
         (row.what, row.bound, True) for row in judged
     ]
+
+
+def test_rows_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([Row("rack [a] of [/b], :star:", 1.0, 1.0, 0.0)])
+    assert "rack [a] of [/b], :star:" in capsys.readouterr().out
 
 
 def test_bounds_are_those_that_the_page_promises() -> None:

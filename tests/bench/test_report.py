@@ -24,6 +24,18 @@ def test_table_and_json_hold_the_same(
     assert document["figures"][0]["met"] is False and " no " in printed
 
 
+def test_brackets_and_colons_are_printed_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What would be markup: a tag that is not opened even ends the run, before its figures are written."""
+    monkeypatch.chdir(tmp_path)
+    figure = Figure("copy [bold]", 30.0, "GB/s", "[red]memcpy", 40.0)
+    publish("bench-x", [figure], ["to [/dev/shm] of :star:, rank [a]"])
+    printed = capsys.readouterr().out
+    assert "copy [bold]" in printed and "[red]memcpy" in printed
+    assert "to [/dev/shm] of :star:, rank [a]" in printed
+
+
 def test_a_goal_is_met_or_not_or_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,7 +140,21 @@ def test_a_switch_whose_socket_would_have_too_long_a_path_is_not_run(
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it is run"))
     folder = tmp_path / ("long" * 25)
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(folder))
-    assert f"so long a path as one in {folder}: give --grpc unix:PATH" in run("switch", "run", "-p", "1:lo", code=1)
+    said = run("switch", "run", "-p", "1:lo", code=1)
+    assert f"so long a path as that of 's1' in {folder}: choose a shorter --name, or give --grpc unix:PATH" in said
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+    assert "choose a shorter --name" in run("switch", "run", "-p", "1:lo", "--name", "s" * 90, code=1)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x", "a\nb", "a\0b"])
+@pytest.mark.parametrize("grpc", [(), ("--grpc", "127.0.0.1:9559")])
+def test_what_is_no_name_of_a_switch_is_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, grpc: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("it is run"))
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    assert "is no name of a switch" in run("switch", "run", "-p", "1:lo", f"--name={name}", *grpc, code=2)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-x"])

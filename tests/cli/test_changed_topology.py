@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from command_lab import Run
 from fake_switch import FakeSwitch, RunningFake
-from running_controller import PATIENT, RunningController, until, use_fake_programs
+from running_controller import PATIENT, RunningController, programs, until, use_fake_programs
 
+from catchment.cli import net_switch
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.networks.state import NetworkState, StateFile
 from catchment.controlplane.topology import Topology
 
 GONE = r"job train has a member at port 2 of s1, where the topology no longer has anybody"
@@ -49,6 +51,34 @@ def test_another_host_in_its_place_is_named(run: Run, topology: Path) -> None:
     assert "port 2 of s1, where the topology has w9 now, which is not in the job" in run(
         "job", "renew", "train", code=1
     )
+
+
+def test_a_switch_that_is_restarted_gets_the_other_jobs(
+    run: Run, topology: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Restart the switch of an emulated network, which this process stands for, without a controller."""
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(net_switch, "ask", lambda *words: asked.append(words))
+    monkeypatch.setattr(net_switch, "program_for", lambda switch: programs(Topology.load(topology), tmp_path)["s1"])
+    network = StateFile.acquire("lab")
+    with RunningFake(FakeSwitch()) as switch:
+        network.write(NetworkState("lab", 1, str(topology), {"s1": switch.address}, ready=True))
+        try:
+            run("net", "restart", "s1")
+            run("job", "create", "train", "-w", "w0,w1", "--root", "opt")
+            run("job", "create", "other", "-w", "w0", "--root", "opt")
+            without(topology, "w1")
+            switch.switch.entities.clear()
+            said = run("net", "restart", "s1", code=1)
+            assert "left out of what is on s1 again" in said and GONE in said and "other" not in said
+            assert asked == [("lab", "restart", "s1")] * 2
+            stored = json.loads(run("job", "show", "other", "--json"))["members"]["w0"]
+            assert generations(switch) == {stored[name]["gen"] for name in ("gradients", "parameters")}
+            run("job", "remove", "train")
+            switch.switch.entities.clear()
+            assert "is up again" in run("net", "restart", "s1")
+        finally:
+            network.release()
 
 
 def test_a_controller_sets_the_job_aside(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +119,28 @@ def test_a_token_is_asked_for_once_its_file_is_there(run: Run, controller: Runni
     assert file.read_text() == given
     assert [one.name for one in tmp_path.iterdir() if "token" in one.name] == ["token"]
     controller.join("train", "w0", given).leave()  # nobody has taken it back
+
+
+def test_a_token_takes_the_place_of_a_file_alone(run: Run, controller: RunningController, tmp_path: Path) -> None:
+    file, link, dangling, pipe = (tmp_path / name for name in ("file", "link", "dangling", "pipe"))
+    file.write_text("precious")
+    link.symlink_to(file)
+    dangling.symlink_to(tmp_path / "nowhere")
+    os.mkfifo(pipe)
+    words = ("job", "create", "train", "-w", "w0,w1", "--root", "opt", "--token-file")
+    for path, what in (
+        (link, f"symbolic link to {file}"),
+        (dangling, f"symbolic link to {tmp_path}/nowhere"),
+        (pipe, "pipe, a socket or a device"),
+        (tmp_path, "folder"),
+    ):
+        assert f"cannot write {path}: it is a {what}; give the path of " in run(*words, str(path), code=1)
+    assert run("job", "list", "--json").split() == ["[]"], "nobody was asked"
+    assert file.read_text() == "precious" and link.is_symlink() and dangling.is_symlink() and pipe.is_fifo()
+    run(*words, str(file))
+    given = file.read_text()
+    assert "it is a pipe" in run("job", "token", "train", "--token-file", str(pipe), code=1)
+    controller.join("train", "w0", given).leave()  # it counts on
 
 
 def test_certificates_for_a_topology(run: Run, topology: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,46 @@ def test_job_renew_after_one_that_was_cut_short(run: Run, fake: RunningFake, mon
     stored = json.loads(run("job", "show", "train", "--json"))["members"]["w0"]
     assert generations(fake) == {stored[name]["gen"] for name in ("gradients", "parameters")}
     assert len(contents(fake)[1]) == 1
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, where: object, of: str, *, times: int) -> None:
+    """Have Ctrl-C come so often before each call of a function."""
+    real = getattr(where, of)
+
+    def interrupted(*arguments: Any) -> Any:
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(where, of, interrupted)
+
+
+@pytest.mark.parametrize(("where", "of"), [(lifecycle, "renew"), (SwitchClient, "insert"), (SwitchClient, "delete")])
+def test_ctrl_c_in_job_renew_leaves_the_new_generations(
+    run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch, where: object, of: str
+) -> None:
+    run(*CREATE)
+    before = contents(fake)
+    with monkeypatch.context() as patch:
+        interrupted(patch, where, of, times=1)
+        run("job", "renew", "train", code=130)
+    stored = json.loads(run("job", "show", "train", "--json"))["members"]["w0"]
+    after = contents(fake)
+    assert generations(fake) == {stored[name]["gen"] for name in ("gradients", "parameters")}
+    assert generations(fake).isdisjoint(int(entry.match["gen"]) for entry in before[0])
+    assert [entry.table for entry in after[0]] == [entry.table for entry in before[0]]
+    assert after[1] == before[1]
+
+
+def test_a_second_ctrl_c_in_job_renew_counts_at_once(
+    run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(*CREATE)
+    before = contents(fake)
+    with monkeypatch.context() as patch:
+        interrupted(patch, SwitchClient, "insert", times=2)
+        run("job", "renew", "train", code=130)
+    assert contents(fake) == before
 
 
 def test_what_others_put_on_a_switch_stays(run: Run, fake: RunningFake) -> None:

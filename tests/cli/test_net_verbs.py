@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from command_lab import Run
 
+from catchment.controlplane.controller import run as controller_run
+from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.networks.state import NetworkState, StateFile, known_networks, networks_up
 from catchment.sim.lab.mininet import claim, leftovers
 from catchment.sim.lab.mininet.claim import Claim
@@ -124,6 +126,46 @@ def test_a_start_that_is_interrupted_leaves_no_log_and_ends_the_owner(
     call("net", "up", "-d", str(tmp_path / "lab.yaml"), code=130)
     assert ended == ["lab"]
     assert set(tmp_path.iterdir()) == before
+
+
+def test_the_log_goes_with_the_network(
+    call: Run, up: Up, left_over: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = 1 << 22  # the kernel gives out smaller numbers
+    others = [tmp_path / name for name in ("lab.log.log", f"lab.log.{os.getpid()}", f"lab.{nobody}.log", "lab2.log")]
+    for path in others:
+        path.write_text("of another network, or of a start that is under way\n")
+    log = tmp_path / "lab.log"
+    lab = up("lab")
+    monkeypatch.setattr(os, "kill", lambda *_: lab.release())
+    log.write_text("network lab is up\nnetwork lab is down\n")
+    assert call("net", "down") == "network lab is down\n"
+    assert not log.exists()
+    left_over("lab")
+    log.write_text("network lab is up\ncatchment: switch s1 ended\x1b\n  the end of its log\n")
+    start = tmp_path / f"lab.log.{nobody}"
+    start.touch()
+    assert call("net", "down", "lab").splitlines() == [
+        rf"removed {log}, which says: catchment: switch s1 ended\x1b",
+        f"removed {start}, which says: nothing",
+        "network lab is down",
+    ]
+    assert not log.exists() and not start.exists()
+    assert all(path.exists() for path in others)
+
+
+def test_a_controller_belongs_to_the_network_that_is_up(
+    call: Run, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr(controller_run, "run", lambda settings, started: told.append(settings))
+    lab = up("lab")
+    lab.write(NetworkState("lab", os.getpid(), str(tmp_path / "lab.yaml"), {"s1": "127.0.0.1:9"}, ready=True))
+    call("controller", "run")
+    life = told[0].network
+    assert life is not None and life.name == "lab" and not life.is_over()
+    lab.release()
+    assert life.is_over()
 
 
 def test_none_of_several_networks_goes_down_without_its_name(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
-from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals
+from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals, held_back
 
 ALL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -55,3 +57,32 @@ def test_a_terminal_that_hangs_up_twice_does_not_cut_a_clean_up_short() -> None:
     with pytest.raises(KeyboardInterrupt), ended_as_by_ctrl_c():
         program()
     assert cleaned
+
+
+def hold_back(*signals: signal.Signals) -> list[int]:
+    """Have signals come one after the other while they are held back; those after which the block went on, if ended."""
+    passed: list[int] = []
+    with suppress(KeyboardInterrupt), ended_as_by_ctrl_c():
+        with held_back():
+            for number in signals:
+                signal.raise_signal(number)
+                passed.append(number)
+        return []
+    return passed
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_a_signal_that_is_held_back_comes_when_the_block_is_through(number: signal.Signals) -> None:
+    assert hold_back(number) == [number]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_alone_is_not_held_back_twice(number: signal.Signals) -> None:
+    assert hold_back(number, number, signal.SIGINT, signal.SIGINT, number) == [number, number, signal.SIGINT]
+    assert [signal.getsignal(each) for each in ALL] == [signal.SIG_DFL, signal.default_int_handler, signal.SIG_DFL]
+
+
+def test_a_thread_holds_no_signal_back() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(held_back().__enter__).result()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

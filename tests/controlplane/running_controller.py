@@ -94,6 +94,20 @@ class RunningController:
             assert not self._thread.is_alive()
             self._thread = None
 
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended by itself."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def until_ended(self) -> None:
+        """Wait until it ends by itself."""
+        assert self._thread is not None
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+        self._thread = None
+        if self._failure is not None:
+            raise self._failure
+
     def __enter__(self) -> RunningController:
         self.start()
         return self

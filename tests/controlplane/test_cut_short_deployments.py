@@ -68,9 +68,9 @@ def test_what_a_removal_that_is_cut_short_leaves_says_whose_it_is(
     with monkeypatch.context() as patch:
         patch.setattr(SwitchClient, "delete", delete)
         with pytest.raises(KeyboardInterrupt):
-            remove(JOB, TOPOLOGY, clients)
+            remove(JOB, clients)
     for client in clients.values():
         named = {int(entry.params["group"]) for entry in client.read("jobs")}
         assert set(client.groups()) <= named
-    remove(JOB, TOPOLOGY, clients)
+    remove(JOB, clients)
     assert not any(client.groups() or client.read() for client in clients.values())

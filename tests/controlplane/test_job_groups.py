@@ -254,7 +254,7 @@ def test_a_group_is_written_renewed_and_removed_as_one(fabric: Fabric) -> None:
     after = group.renewed(allocator)
     assert renew(group, after, RACKS, clients) == []
     assert generations() == {stream.gen for plan in after.plans for stream in plan.streams}
-    remove(after, RACKS, clients)
+    remove(after, clients)
     assert {name: fake.entities for name, fake in fakes.items()} == {name: {} for name in fakes}
 
 

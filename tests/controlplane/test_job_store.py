@@ -230,7 +230,7 @@ def test_a_job_that_a_switch_does_not_let_go_stays_noted_as_being_removed(tmp_pa
     store = partial(open_store, TOPOLOGY, tmp_path)
     record = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("x"), TOPOLOGY), TOPOLOGY, {"s1": client})
     with pytest.raises(JobError, match="needs switch s1"):
-        lifecycle.remove_job(store, "x", TOPOLOGY, {})
+        lifecycle.remove_job(store, "x", {})
     with store() as jobs:
         assert jobs.record("x").state is JobState.REMOVING
         assert jobs.deployed == []
@@ -242,3 +242,38 @@ def test_two_jobs_of_a_host_have_two_ports_even_after_a_restart(tmp_path: Path) 
     first = lifecycle.reserve_job(store, request("first"), TOPOLOGY).group.first
     second = lifecycle.reserve_job(store, request("second"), TOPOLOGY).group.first
     assert all(first.ports[host] != second.ports[host] for host in first.ports)
+
+
+@pytest.mark.parametrize("how", ["removed", "renewed"])
+def test_a_generation_that_outlived_scrubbing_is_not_given_out_until_registers_are_scrubbed_again(
+    tmp_path: Path, how: str
+) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    kept = lifecycle.reserve_job(store, request("kept"), TOPOLOGY)
+    old = {stream.gen for stream in kept.group.first.streams}
+    with store() as jobs:
+        jobs.note_scrubbed()
+    if how == "removed":
+        lifecycle.forget_job(store, "kept")
+    else:
+        lifecycle.renew_job(store, "kept", TOPOLOGY, {})
+    with store() as jobs:
+        allocator = jobs.allocator
+        allocator.pass_over(allocator.clean - 1)
+        assert allocator.generation() not in old
+        with pytest.raises(JobError, match="scrub them first"):
+            allocator.generation()
+
+
+def test_scrubbing_leaves_a_generation_that_the_switch_has_entries_of(tmp_path: Path, client: SwitchClient) -> None:
+    """It is another control plane's, or younger than the look at the jobs."""
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    client.insert(
+        TableEntry("jobs", {"gen": 77, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2, "src_ip": 1, "src_udp": 1})
+    )
+    client.write_registers("slot_tag.tag", {3: 77 << 32 | 17, 4: 78 << 32 | 5})
+    with store() as jobs:
+        jobs.allocator.clean = 0
+    lifecycle.keep_generations_clean(store, TOPOLOGY, {"s1": client}, lambda *_: None)
+    assert client.register("slot_tag.tag", 3) == {3: 77 << 32 | 17}
+    assert client.register("slot_tag.tag", 4) == {4: 0}

@@ -281,11 +281,11 @@ def test_deploy_writes_and_remove_deletes_everything(client: SwitchClient) -> No
     deploy(second, topology, clients)
     assert len(client.read("jobs")) == 20
     assert len(client.groups()) == 2
-    remove(second, topology, clients)
+    remove(second, clients)
     assert (client.read(), client.groups()) == alone
-    remove(first, topology, clients)
+    remove(first, clients)
     assert (client.read(), client.groups()) == ([], {})
-    remove(first, topology, clients)
+    remove(first, clients)
 
 
 def test_a_refused_job_leaves_nothing_behind(client: SwitchClient, fake: RunningFake) -> None:

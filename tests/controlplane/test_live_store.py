@@ -101,9 +101,9 @@ def test_a_job_that_cannot_be_removed_is_as_it_was(tmp_path: Path, monkeypatch: 
     store = LiveStore(TOPOLOGY, tmp_path)
     record = up(store, "train")
     with full_disk(monkeypatch), pytest.raises(JobError, match="disk is full"):
-        lifecycle.remove_job_where_possible(store, "train", TOPOLOGY, {})
+        lifecycle.remove_job_where_possible(store, "train", {})
     assert store.look().record("train") == record
-    lifecycle.remove_job_where_possible(store, "train", TOPOLOGY, {})
+    lifecycle.remove_job_where_possible(store, "train", {})
     assert store.look().jobs == {}
 
 

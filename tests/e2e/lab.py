@@ -139,7 +139,7 @@ class Lab:
             yield job
             settle(self.network)  # or frames that its members sent last would be strangers' in the next test
         finally:
-            remove(job, self.topology, self.fabric.clients)
+            remove(job, self.fabric.clients)
             self._deployed -= 1
             if self._deployed == 0:
                 self.allocator = Allocator(

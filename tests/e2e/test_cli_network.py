@@ -15,7 +15,7 @@ import pytest
 from lab import ROOT
 from verbs import FOUND, Catchment
 
-from catchment.controlplane.networks.state import is_held, read_state
+from catchment.controlplane.networks.state import is_held, jobs_folder, read_state
 from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces
@@ -168,7 +168,7 @@ def test_what_was_started_on_hosts_ends_with_its_caller_or_the_network(
 
 @pytest.mark.slow
 def test_a_switch_is_killed_and_restarted_by_hand(
-    catchment: Catchment, topology: Path, monkeypatch: pytest.MonkeyPatch
+    catchment: Catchment, topology: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The verb itself puts jobs back where there is no controller; else it waits until that has restored everything."""
     catchment("net", "up", "-d", str(topology))
@@ -201,10 +201,12 @@ def test_a_switch_is_killed_and_restarted_by_hand(
             assert with_mine != before
             assert "restored by the controller" in catchment("net", "restart", "r1")
             assert catchment("table", "dump", "r1") == with_mine
+            assert "is down" in catchment("net", "down")
+            assert controller.wait(60) == 0, "it ends with its network"
         finally:
-            controller.terminate()
-            assert controller.wait(60) == 0
-    assert "is down" in catchment("net", "down")
+            controller.kill()
+    assert not jobs_folder(name).exists()
+    assert not (run_folder() / f"{name}.log").exists()
 
 
 @pytest.mark.sampled(4)

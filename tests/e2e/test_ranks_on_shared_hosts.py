@@ -142,4 +142,4 @@ def test_groups_of_a_job_file_before_and_after_renewal(tree: Lab, tmp_path: Path
             assert not renew(group, renewed, tree.topology, clients)
             group = renewed
     finally:
-        remove(group, tree.topology, clients)
+        remove(group, clients)
