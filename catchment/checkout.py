@@ -16,11 +16,23 @@ ROOT: Final = _PACKAGE if INSTALLED else _PACKAGE.parent
 """The folder that holds `p4src/`, `sim/`, `build/` and the others; installed, only what runs."""
 
 
+def _may_write() -> bool:
+    build = ROOT / "build"
+    return os.access(next(path for path in (build / "programs", build, ROOT) if path.exists()), os.W_OK)
+
+
+OTHERS: Final = INSTALLED or not _may_write()
+"""Whether what is built here is somebody else's: of an installed package, or of a checkout that root has set up."""
+
+
 def build_folder() -> Path:
-    """Give the folder of compiled programs; CATCHMENT_BUILD_DIR, asked for at each call, names another."""
+    """Give the folder of compiled programs; CATCHMENT_BUILD_DIR, asked for at each call, names another.
+
+    It is the user's own where the installation is somebody else's.
+    """
     if given := os.environ.get("CATCHMENT_BUILD_DIR"):
         return Path(given)
-    if INSTALLED:
+    if OTHERS:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "catchment"
     return ROOT / "build"
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from catchment.checkout import ROOT
+from catchment.checkout import ROOT, build_folder
 from catchment.lock_file import locked
 from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, closure, modules
 
-BUILD = ROOT / "build" / "rtl"
+BUILD = build_folder() / "rtl"
 _INCLUDES = tuple(f"-I{folder}" for folder in INCLUDES)
 _CPP_FOLDERS = (ROOT, ROOT / "common" / "include")
 _CPP_FLAGS = " ".join(("-fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for folder in _CPP_FOLDERS)))

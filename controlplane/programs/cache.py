@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from catchment.checkout import INSTALLED, ROOT, build_folder
+from catchment.checkout import OTHERS, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import BY_PORTS, Switch, Target, Topology
@@ -26,8 +26,9 @@ from catchment.wire.generated.constants import MAX_WORKERS
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
-# What an installed package brings along; a switch has its programs in one folder that can be written.
-_SHIPPED = ROOT / "build" / "programs" if INSTALLED else Path(os.devnull)
+# What an installed package, or another user's checkout, brings along; a switch has its programs in one folder that can
+# be written.
+_SHIPPED = ROOT / "build" / "programs" if OTHERS else Path(os.devnull)
 
 
 class CompileError(ControlPlaneError):
@@ -117,7 +118,8 @@ def compile_for(
         folder.mkdir(parents=True, exist_ok=True)
         return _compile(target, program, defines, folder.resolve(), externs)
     except OSError as error:
-        raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}") from None
+        own = "" if folder is not None else "; CATCHMENT_BUILD_DIR=FOLDER names another folder for what is compiled"
+        raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}{own}") from None
 
 
 def _place(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None = None) -> Path:
@@ -130,6 +132,8 @@ def _is_done(folder: Path) -> bool:
 
 def _cached(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> PipelineConfig:
     folder = _place(target, program, defines, externs)
+    if (folder / "done").exists():  # whoever has done it: the folder may be root's
+        return _results(target, program, folder)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock"):  # two commands may want the same program
         if not (folder / "done").exists():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
+from catchment import checkout
 from catchment.controlplane.client import P4Info
 from catchment.controlplane.programs import cache as programs
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
@@ -47,6 +50,42 @@ def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, st
     assert compiled == wanted
     for defines, config in zip(wanted, first, strict=True):
         assert config.p4info.read_text() == repr(("embedded", sorted(defines.items())))
+
+
+def test_what_another_user_has_compiled_is_taken_without_writing(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    first = programs.compile_for(Target.EMBEDDED, source, {})
+
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(programs, "locked", refused)
+    assert programs.compile_for(Target.EMBEDDED, source, {}) == first
+    with pytest.raises(programs.CompileError, match=r"lock: Permission denied; CATCHMENT_BUILD_DIR=FOLDER names"):
+        programs.compile_for(Target.EMBEDDED, source, {"LANES": "8"})
+    assert len(compiled) == 1
+
+
+def test_a_checkout_of_another_user_is_built_in_a_folder_of_ones_own(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    theirs = programs.compile_for(Target.EMBEDDED, source, {})
+    monkeypatch.setattr(programs, "_SHIPPED", programs.cache_folder())
+    monkeypatch.delenv("CATCHMENT_BUILD_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    monkeypatch.setattr(checkout, "OTHERS", True)
+    assert checkout.build_folder() == tmp_path / "own" / "catchment"
+    own = programs.compile_for(Target.EMBEDDED, source, {})
+    assert own.device_config.is_relative_to(tmp_path / "own")
+    assert own.device_config.read_bytes() == theirs.device_config.read_bytes()
+    assert len(compiled) == 1
+    monkeypatch.setattr(checkout, "OTHERS", False)
+    assert checkout.build_folder() == checkout.ROOT / "build"
 
 
 def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
