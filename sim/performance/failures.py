@@ -38,7 +38,7 @@ def _after(numbers: np.random.Generator, start: int, mean: int) -> int:
     return start + 1 + round(numbers.exponential(mean))
 
 
-def schedule_failures(networks: Sequence[Network], seed: int = 1) -> None:
+def schedule_failures(networks: Sequence[Network], seed: int = 1) -> list[tuple[int, int]]:
     """Let everything that the cluster says fail, and come back, at its time.
 
     What several failures hold down at a time is back when the last of them ends.
@@ -46,16 +46,22 @@ def schedule_failures(networks: Sequence[Network], seed: int = 1) -> None:
     Args:
         networks: of the cluster's rails.
         seed: of what is drawn.
+
+    Returns:
+        From when until when, in ps, something is down that comes back.
     """
     held: dict[_Part, list[_Outage]] = {}
     for failure in failures_of(networks[0].cluster, seed):
         for part in _parts(networks, failure):
             held.setdefault(part, []).append((failure.at, failure.until))
+    passing = []
     for part, outages in held.items():
         for began, until in _merged(outages):
             _turn(networks, part, began, down=True)
             if until is not None:
                 _turn(networks, part, until, down=False)
+                passing.append((began, until))
+    return passing
 
 
 def _merged(outages: Sequence[_Outage]) -> list[_Outage]:

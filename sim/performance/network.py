@@ -74,6 +74,7 @@ class Network:
         host_lines: host -> its line up and its line down.
         switch_lines: (switch, port) -> the line that leaves there.
         members: (host, bytes of a frame) of each member.
+        longest_timeout: of a stream so far, in ps.
     """
 
     def __init__(self, cluster: Cluster, *, seed: int = 1, simulation: Simulation | None = None) -> None:
@@ -98,6 +99,7 @@ class Network:
             for end in (link.a, link.b):
                 self.switch_lines[end.switch, end.port] = self._line(byte, cluster.switch.queue_bytes)
         self.members: dict[int, tuple[str, int]] = {}
+        self.longest_timeout = 0
         self._identities = 0
         self._adding: list[int] = []  # branches with slots
 
@@ -201,6 +203,7 @@ class Network:
 
     def _stream(self, shape: _Shape, workers: Sequence[str], root: str | None) -> Stream:
         timers = self._timers(shape, [*workers, root] if root else workers)
+        self.longest_timeout = max(self.longest_timeout, timers.rto_most)
         sums = shape.mode is not Mode.BCAST
         part = _BOTH if root is None else _SENDS if sums else _RECEIVES
         members = {name: self._member(name, shape, timers, part, wid) for wid, name in enumerate(workers)}

@@ -133,9 +133,10 @@ def simulate(
             ]
         ready = collective(workload, starts, rounds.size)
         spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
-    schedule_failures(networks, seed)
+    outages = schedule_failures(networks, seed)
+    slowest = max(networks, key=lambda network: network.longest_timeout)
     spent = process_time()
-    times = workload.run(networks[0], progress)
+    times = workload.run(slowest, progress, outages)
     spent = process_time() - spent
     if timeline is not None:
         members = {member: told for network in networks for member, told in network.members.items()}

@@ -18,7 +18,8 @@ _TOO_LONG = f"nothing runs longer than {LONGEST // PICOS_PER_SECOND} simulated s
 SETTLED = 5_000_000
 """Streams run for so many ps before the first push: every member's first heartbeat has been merged."""
 _IDLE_LIMIT = 20_000_000_000
-"""A time without progress, in ps, after which nothing is going to move: a hundred of the longest timeouts."""
+_TIMEOUTS = 10
+"""A time without progress, in ps, and so many of the longest timeouts, after which nothing is going to move."""
 
 
 class Action(IntEnum):
@@ -99,11 +100,18 @@ class Workload:
                 track = f"{name} {known.index(target)}"
                 yield Bar(host, track, name, name, min(start, ended) / 1e12, ended / 1e12, amount * payload)
 
-    def run(self, network: Network, progress: Callable[[int, int], None] | None = None) -> NDArray[np.int64]:
+    def run(
+        self,
+        network: Network,
+        progress: Callable[[int, int], None] | None = None,
+        outages: Sequence[tuple[int, int]] = (),
+    ) -> NDArray[np.int64]:
         """Run them to their end; began and ended of each, in ps.
 
         Args:
+            network: theirs; of several rails, that with the longest timeouts.
             progress: told of operations that are over, and of all.
+            outages: from when until when, in ps, something is down that comes back and is waited for.
 
         Raises:
             PerformanceError: nothing moves any more, or it takes too long.
@@ -113,20 +121,27 @@ class Workload:
         simulation = network.simulation
         simulation.add_operations(np.array(self._rows, np.int64))
         simulation.add_order(np.array(self._order, np.int64).reshape(-1, 2))
+        limit = max(_IDLE_LIMIT, _TIMEOUTS * network.longest_timeout)
+
+        def idle() -> int:
+            back = max((until for began, until in outages if began <= simulation.now), default=0)
+            return int(min(simulation.idle, simulation.now - back))
+
         simulation.start()
         while not simulation.run(_EVENTS_A_TURN, LONGEST):
             if progress is not None:
                 progress(len(self) - simulation.left, len(self))
-            if simulation.idle > _IDLE_LIMIT:
+            if idle() > limit:
                 break
         times = simulation.times()
-        if simulation.left and simulation.idle <= _IDLE_LIMIT:
+        if simulation.left and idle() <= limit:
             raise PerformanceError(f"{simulation.left} of {len(self)} operations have not ended: {_TOO_LONG}")
         if simulation.left:
             stuck = [at for at, (_, ended) in enumerate(times) if ended < 0]
             first = Action(self._rows[stuck[0]][0]).name.lower()
             raise PerformanceError(
                 f"nothing has moved for {simulation.idle / 1e9:.0f} ms: {len(stuck)} of {len(self)} operations have "
-                f"not ended after {simulation.now / 1e12:.3f} s, first a {first}; see what fails and does not come back"
+                f"not ended after {simulation.now / 1e12:.3f} s, first a {first}; see what fails and does not come "
+                "back, or takes that long"
             )
         return times

@@ -62,8 +62,8 @@ def carry_out(network: Network, planned: Planned, seed: int, progress: Progress 
     """
     lowered = _Lowered(Workload(), Wires(network, planned.times.allreduce), planned)
     lowered.add(planned.spans)
-    schedule_failures([network], seed)
-    ran = lowered.workload.run(network, progress)
+    outages = schedule_failures([network], seed)
+    ran = lowered.workload.run(network, progress, outages)
     zero = int(ran[lowered.settled, 1])
 
     def seconds(operation: int, which: int) -> float:

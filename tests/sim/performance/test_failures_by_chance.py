@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean
 
@@ -22,10 +23,10 @@ FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
 MS = 10**9
 
 
-def load(folder: Path, failures: str) -> Cluster:
+def load(folder: Path, failures: str, settings: Mapping[str, str] | None = None) -> Cluster:
     path = folder / "cluster.yaml"
     path.write_text(FABRIC + failures)
-    return load_cluster(path)
+    return load_cluster(path, settings or {})
 
 
 def test_a_file_says_how_often_how_long_and_until_when(tmp_path: Path) -> None:
@@ -88,6 +89,25 @@ def test_what_two_failures_hold_down_is_back_after_the_last(tmp_path: Path, orde
     for_good = ONE.replace(", until: 9ms", "")
     with pytest.raises(PerformanceError, match="nothing has moved"):
         took(*(for_good if failure is ONE else failure for failure in order))
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_what_comes_back_is_waited_for_however_long_it_takes(tmp_path: Path, trains: bool) -> None:
+    """Longer than the time after which nothing is going to move by itself, and beside many hosts' heartbeats."""
+    failure = "failures: [{what: link, name: r0h0, at: 10us, until: 100ms}]\n"
+    there = load(tmp_path, failure, {"fabric.per_rack": "16"})
+    assert 0.1 < simulate("allreduce", there, Rounds(1 << 16), trains=trains).rounds[0] < 0.11
+
+
+def test_long_ways_are_no_standstill(tmp_path: Path) -> None:
+    there = load(tmp_path, "", {"links.latency": "100ms", "fabric.per_rack": "8"})
+    assert 0.4 < simulate("allreduce", there, Rounds(1 << 16)).rounds[0] < 3
+
+
+def test_a_failure_that_comes_later_is_not_waited_for(tmp_path: Path) -> None:
+    lost, later = "{what: link, name: r0h0, at: 10us}", "{what: link, name: r0h1, at: 10s, until: 11s}"
+    with pytest.raises(PerformanceError, match=r"nothing has moved.* after 0\."):
+        simulate("allreduce", load(tmp_path, f"failures: [{lost}, {later}]\n"), Rounds(1 << 20))
 
 
 @pytest.mark.parametrize(
