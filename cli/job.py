@@ -16,9 +16,10 @@ from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence, wait_for
-from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.deployment.fabric import Fabric, provide_forwarding
 from catchment.controlplane.deployment.lifecycle import (
     deploy_job,
+    forget_job,
     keep_generations_clean,
     remove_job,
     remove_job_where_possible,
@@ -132,7 +133,19 @@ def _create_directly(place: Place, request: JobRequest) -> JobRecord:
     with _fabric(place) as fabric:
         keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
         record = reserve_job(place.store, request, place.topology)
+        if place.network is None:  # an emulated one has it since it came up
+            _provide_forwarding(place, record, fabric.clients)
         return deploy_job(place.store, record, place.topology, fabric.clients)
+
+
+def _provide_forwarding(place: Place, record: JobRecord, clients: Mapping[str, SwitchClient]) -> None:
+    """Have the members of a job find its switches; when that fails the job is forgotten."""
+    try:
+        for switch in record.group.switches:
+            provide_forwarding(place.topology, switch, clients[switch])
+    except BaseException:
+        forget_job(place.store, record.group.name)
+        raise
 
 
 def _names(text: str | None) -> tuple[str, ...]:

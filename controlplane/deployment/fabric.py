@@ -12,7 +12,7 @@ from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.allocation import FLOOD_GROUP
 from catchment.controlplane.jobs.entries import switch_config
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
-from catchment.controlplane.state.desired import SwitchConfig, write
+from catchment.controlplane.state.desired import SwitchConfig, present, write
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
 L2, OWN_ADDRESSES, BINDINGS, SWITCH_ADDRESSES = "l2", "own_addresses", "bindings", "switch_addresses"
@@ -138,6 +138,30 @@ def restore(
     client.push_pipeline(program)
     for part in share_of(switch, topology, jobs):
         write(part, client)
+
+
+def provide_forwarding(topology: Topology, switch: str, client: SwitchClient) -> bool:
+    """Set up plain forwarding on a switch that does not answer for its address yet; entries and groups stay.
+
+    The answer comes last: what was cut short is done by the next call. Without it no member finds the switch.
+
+    Returns:
+        Whether it was to be done; a switch that answers is left as it is.
+
+    Raises:
+        SwitchError: it does not answer, or refuses.
+    """
+    config = forwarding_config(topology, switch)
+    there = {client.key(entry) for entry in present(config, client)}
+    absent = [entry for entry in config.entries if not entry.is_default and client.key(entry) not in there]
+    answers = [entry for entry in absent if entry.table == OWN_ADDRESSES]
+    if not answers:
+        return False
+    rest = (entry for entry in config.entries if entry.is_default or (entry in absent and entry not in answers))
+    groups = {group: ports for group, ports in config.groups.items() if group not in client.groups()}
+    write(SwitchConfig(switch, groups, tuple(rest)), client)
+    client.insert(*answers)
+    return True
 
 
 def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:

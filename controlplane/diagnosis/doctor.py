@@ -20,6 +20,7 @@ from catchment.controlplane.diagnosis.waiting import (
 )
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.request import group_name
 from catchment.controlplane.jobs.tree import Branch
 from catchment.controlplane.state.desired import present
 from catchment.controlplane.topology import AUTO_ADDRESS, Topology
@@ -38,8 +39,8 @@ _ADVICE = {
     "FORGED_ARP": "the host claims another's address: cut it off, or correct its addresses in the topology",
     "OTHER_SWITCH": "the host sends to another switch than its own: its endpoint needs the one in `catchment job show`",
     "FORGED_SOURCE": "the host sends in another's name: cut it off, or correct its addresses in the topology",
-    "WRONG_UDP_PORT": "another program on that host sends in the job's name: find it with `catchment net exec HOST "
-    "ss -ulpn`, or give the member's endpoint the port that `catchment job show` says",
+    "WRONG_UDP_PORT": "another program on that host sends in the job's name: find it with {ss}, or give the member's "
+    "endpoint the port that `catchment job show` says",
     "BEYOND_WINDOW": "the member sends sequence numbers that nobody may be at yet: make its endpoint from "
     "`catchment job show`, or look who else runs on its host",
     "NOT_PACKED": "the member packs its lanes and the job does not: make its endpoint from `catchment job show`, or "
@@ -76,6 +77,21 @@ class Finding:
         return f"{self.what}\n  -> {self.todo}"
 
 
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What the switches say of one job.
+
+    Attributes:
+        findings: what holds whatever else goes on.
+        standstill: what holds only where no job of the group moves: they share the switches' counters of drops.
+        moves: a switch got a newer vector of the job while it was watched.
+    """
+
+    findings: list[Finding]
+    standstill: list[Finding]
+    moves: bool
+
+
 def examine(
     job: JobPlan,
     topology: Topology,
@@ -84,7 +100,20 @@ def examine(
     interval: float = 1.0,
     absent: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """Look at a job's switches twice.
+    """Look at the switches of a job by itself twice; arguments as `examine_one`."""
+    seen = examine_one(job, topology, clients, interval=interval, absent=absent)
+    return [*seen.findings, *([] if seen.moves else seen.standstill)]
+
+
+def examine_one(
+    job: JobPlan,
+    topology: Topology,
+    clients: Mapping[str, SwitchClient],
+    *,
+    interval: float = 1.0,
+    absent: Mapping[str, str] | None = None,
+) -> Examination:
+    """Look at the switches of a job, which may be one of a group, twice.
 
     Args:
         job: stored.
@@ -115,16 +144,17 @@ def examine(
         findings += _missing_entries(job, topology, branch.switch, clients[branch.switch])
     findings += [_silent(one, topology, interval, absent.get(one.member)) for one in (*hosts, *others)]
     for branch, earlier, later in pairs:
-        findings += _dropped(branch.switch, earlier, later, interval)
+        findings += _dropped(branch.switch, earlier, later, topology, interval)
     silent = {one.member for one in quiet}
     moves = any(earlier.newest != later.newest for _, earlier, later in pairs)
+    standstill: list[Finding] = []
     for branch, earlier, later in pairs:
         findings += _waiting([earlier.waiting, *watched[branch.switch], later.waiting], topology, silent, interval)
         findings += _not_taken(job, branch, earlier, later, silent)
         if not moves:
             findings += _behind(earlier, later, topology, silent)
-            findings += _stale(job, branch.switch, earlier, later, interval)
-    return findings
+        standstill += _stale(job, branch, earlier, later, interval)
+    return Examination(findings, standstill, moves)
 
 
 _Waits = dict[tuple[str, str], Waiting]
@@ -208,7 +238,7 @@ def _silent(one: Missing, topology: Topology, interval: float, state: str | None
     if one.member in topology.hosts:
         todo = (
             "look whether its program runs (and is not stopped), has its endpoint open with the generations of "
-            f"`catchment job show`, and whether its link is up (`catchment net exec {one.member} ip link`)"
+            f"`catchment job show`, and whether its link is up ({_command_on(one.member, 'ip link', topology)})"
         )
         return Finding(one.member, f"{where}, {what}", todo, silence=True)
     return Finding(
@@ -220,7 +250,13 @@ def _silent(one: Missing, topology: Topology, interval: float, state: str | None
     )
 
 
-def _dropped(switch: str, earlier: _Look, later: _Look, interval: float) -> list[Finding]:
+def _command_on(host: str, command: str, topology: Topology) -> str:
+    """How to run a command on a host; `net exec` knows those of an emulated network, whose switches are `auto`."""
+    emulated = host in topology.hosts and all(one.grpc == AUTO_ADDRESS for one in topology.switches.values())
+    return f"`catchment net exec {host} {command}`" if emulated else f"`{command}` on {host}"
+
+
+def _dropped(switch: str, earlier: _Look, later: _Look, topology: Topology, interval: float) -> list[Finding]:
     found = []
     for reason, count in later.drops.items():
         grown = count - earlier.drops.get(reason, 0)
@@ -233,20 +269,30 @@ def _dropped(switch: str, earlier: _Look, later: _Look, interval: float) -> list
         for port, frames in blamed.items():
             peer = later.plugged[port]
             said = f"{text}; {frames} came from {peer} on port {port} (counter refused)"
-            found.append(Finding(peer, said, _ADVICE[reason]))
+            todo = _ADVICE[reason].format(ss=_command_on(peer, "ss -ulpn", topology))
+            found.append(Finding(peer, said, todo))
         if not blamed:
-            found.append(Finding(switch, text, _ADVICE[reason]))
+            found.append(Finding(switch, text, _ADVICE[reason].format(ss="`ss -ulpn`")))
     return found
 
 
-def _stale(job: JobPlan, switch: str, earlier: _Look, later: _Look, interval: float) -> Iterator[Finding]:
-    """Frames that are old, while nothing new comes: those of a run that begins where an earlier one has been."""
-    if grown := later.drops.get(_STALE, 0) - earlier.drops.get(_STALE, 0):
+def _stale(job: JobPlan, branch: Branch, earlier: _Look, later: _Look, interval: float) -> Iterator[Finding]:
+    """Frames that are old, while nothing new comes: those of a run that begins where an earlier one has been.
+
+    The counter is of all jobs on the switch: it says nothing of one that has no vectors there, or whose members sent
+    nothing meanwhile.
+    """
+    grown = later.drops.get(_STALE, 0) - earlier.drops.get(_STALE, 0)
+    cells = [(stream.gen, port) for stream in job.streams if stream.mode is not Mode.BCAST
+             for port, _ in branch.members]  # fmt: skip
+    sent = sum(later.packets.get(cell, 0) - earlier.packets.get(cell, 0) for cell in cells)
+    if grown and sent and later.newest:
         yield Finding(
-            switch,
-            f"{switch} has later vectors than it is sent: counter drops[{_STALE}] rose by {grown} in {interval:g} s",
-            f"if an earlier run has used this job: `catchment job renew {job.name}`, and make its endpoints anew from "
-            "`catchment job show`; a controller does both by itself",
+            branch.switch,
+            f"{branch.switch} has later vectors than it is sent: counter drops[{_STALE}] rose by {grown} in "
+            f"{interval:g} s",
+            f"if an earlier run has used this job: `catchment job renew {group_name(job.name)}`, and make its "
+            "endpoints anew from `catchment job show`; a controller does both by itself",
             certain=False,
         )
 

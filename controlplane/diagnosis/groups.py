@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.diagnosis.doctor import Finding, examine
+from catchment.controlplane.diagnosis.doctor import Examination, Finding, examine_one
 from catchment.controlplane.diagnosis.waiting import Missing, diagnose
 from catchment.controlplane.jobs import JobGroup, JobPlan
 from catchment.controlplane.topology import Topology
@@ -25,16 +25,20 @@ def examine_group(
     interval: float = 1.0,
     absent: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """Look at the switches of all jobs of a group at the same time; arguments as `doctor.examine`."""
+    """Look at the switches of all jobs of a group at the same time; arguments as `doctor.examine_one`."""
 
-    def look(job: JobPlan, own: _Clients) -> list[Finding]:
+    def look(job: JobPlan, own: _Clients) -> Examination:
         away = {host: state for host, state in (absent or {}).items() if host in job.ports}
-        return examine(job, topology, own, interval=interval, absent=away)
+        return examine_one(job, topology, own, interval=interval, absent=away)
 
-    found = _of_each(group, clients, look)
+    examined = _of_each(group, clients, look)
+    moves = any(one.moves for one in examined)
+    standstill = [] if moves else [finding for one in examined for finding in one.standstill]
+    found = [one.findings for one in examined]
     silent = _silent_throughout(group, [{one.subject for one in findings if one.silence} for findings in found])
     kept = (one for findings in found for one in findings if not one.silence or one.subject in silent)
-    return _once(kept, lambda one: one.what if not one.silence else one.subject)
+    trouble = _once(kept, lambda one: one.what if not one.silence else one.subject)
+    return [*trouble, *_once(standstill, lambda one: one.subject)]
 
 
 def diagnose_group(group: JobGroup, clients: _Clients, *, interval: float = 0.5) -> list[Missing]:

@@ -151,6 +151,11 @@ def part_name(group: str, label: str) -> str:
     return f"{group}/{label}" if label != ALONE else group
 
 
+def group_name(part: str) -> str:
+    """The name of the group of a job, which verbs take: the opposite of `part_name`."""
+    return part.partition("/")[0]
+
+
 def check_size(group: JobGroup) -> None:
     """Refuse a group that takes too many generations at once.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heapreplace
 
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.topology import Host, PortRef, Topology
@@ -64,19 +65,65 @@ def _depth(towards: dict[str, PortRef | None], topology: Topology, switch: str) 
     return depth
 
 
+def _hops(topology: Topology, start: str) -> dict[str, int]:
+    """Switch -> links on the shortest way to `start`, past whatever switch: at most the depth of `start` below it."""
+    hops = {start: 0}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        for peer in topology.wiring.trunks[here].values():
+            if peer.switch not in hops:
+                hops[peer.switch] = hops[here] + 1
+                queue.append(peer.switch)
+    return hops
+
+
 def _top(topology: Topology, workers: Iterable[Host], root: Host | None, load: Load) -> str:
+    """The first switch by height of the tree below it, then a worker's own, then by load and name.
+
+    The height costs a search from each switch, so it is asked only of those whose least possible height, by the hops
+    to a few leaves, does not put them behind the best one so far.
+    """
     if root is not None:
         return root.link.switch
-    leaves = {worker.link.switch for worker in workers}
+    leaves = sorted({worker.link.switch for worker in workers})
+    out_of_reach = len(topology.switches)  # deeper than any tree
 
-    def height(candidate: str) -> int:
+    def depths(candidate: str) -> dict[str, int]:
         towards = _distances(topology, candidate, load)
-        out_of_reach = len(topology.switches)  # deeper than any tree
-        return max((_depth(towards, topology, leaf) if leaf in towards else out_of_reach) for leaf in leaves)
+        return {leaf: (_depth(towards, topology, leaf) if leaf in towards else out_of_reach) for leaf in leaves}
 
     racks = {None, *map(topology.rack_of, leaves)}
-    candidates = [name for name in topology.switches if topology.rack_of(name) in racks]
-    return min(candidates, key=lambda name: (height(name), name not in leaves, load(name), name))
+    own = set(leaves)
+    least = {name: 0 for name in topology.switches if topology.rack_of(name) in racks}
+    seen_from: set[str] = set()
+
+    def look_from(leaf: str) -> str:
+        """Raise the least heights by the hops to a leaf; the leaf that is furthest from it."""
+        seen_from.add(leaf)
+        hops = _hops(topology, leaf)
+        for name, height in least.items():
+            least[name] = max(height, hops.get(name, out_of_reach))
+        return max(leaves, key=lambda other: hops.get(other, out_of_reach))
+
+    look_from(look_from(leaves[0]))
+    waiting = [(height, name not in own, load(name), name) for name, height in least.items()]
+    heapify(waiting)
+    best = None
+    while waiting and (best is None or waiting[0] < best):
+        height, name = waiting[0][0], waiting[0][-1]
+        if height < least[name]:
+            heapreplace(waiting, (least[name], name not in own, load(name), name))
+            continue
+        heappop(waiting)
+        below = depths(name)
+        deepest = max(below, key=below.__getitem__)
+        found = (below[deepest], name not in own, load(name), name)
+        best = found if best is None else min(best, found)
+        if below[deepest] > height and deepest not in seen_from:
+            look_from(deepest)
+    assert best is not None
+    return best[-1]
 
 
 def tree_of(
@@ -118,6 +165,10 @@ def _tree(topology: Topology, workers: list[Host], root: Host | None, load: Load
             peer = topology.ports(switch)[port.port]
             assert isinstance(peer, PortRef)
             members.setdefault(peer.switch, []).append((peer.port, switch))
+    wids: dict[tuple[str, str], int] = {}
+    for parent, below in members.items():
+        for wid, (_, name) in enumerate(below):
+            wids.setdefault((parent, name), wid)
     branches = []
     for switch in sorted(members, key=lambda name: _depth(towards, topology, name)):
         port = towards[switch]
@@ -126,6 +177,5 @@ def _tree(topology: Topology, workers: list[Host], root: Host | None, load: Load
             continue
         peer = topology.ports(switch)[port.port]
         assert isinstance(peer, PortRef)
-        wid = [name for _, name in members[peer.switch]].index(switch)
-        branches.append(Branch(switch, tuple(members[switch]), port.port, peer, wid))
+        branches.append(Branch(switch, tuple(members[switch]), port.port, peer, wids[peer.switch, switch]))
     return branches

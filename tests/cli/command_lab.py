@@ -13,6 +13,8 @@ import pytest
 from fake_switch import RunningFake
 
 from catchment import cli
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.jobs.allocation import FLOOD_GROUP
 
 Run = Callable[..., str]
 
@@ -63,6 +65,13 @@ def topology(fake: RunningFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def run(topology: Path, call: Run) -> Run:
     """The command on that topology."""
     return call
+
+
+def held_by_jobs(fake: RunningFake) -> tuple[list[TableEntry], dict[int, list[int]]]:
+    """Entries and groups of the switch without its plain forwarding, which stays when jobs go."""
+    with SwitchClient.connect(fake.address, read_only=True, timeout=60.0) as client:
+        groups = {group: ports for group, ports in client.groups().items() if group != FLOOD_GROUP}
+        return [entry for entry in client.read() if "gen" in entry.match], groups
 
 
 def as_json(run: Run, *words: str) -> Any:

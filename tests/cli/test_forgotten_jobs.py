@@ -10,25 +10,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lab import Run
+from command_lab import Run, held_by_jobs
 from fake_switch import RunningFake
 
 from catchment.cli import job as job_verbs
 from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.deployment import lifecycle
+from catchment.controlplane.deployment.fabric import provide_forwarding
 from catchment.controlplane.jobs import JobError
 from catchment.controlplane.jobs.turn import turn
+from catchment.controlplane.topology import Topology
 
 CREATE = ("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "16")
 
 
-def contents(fake: RunningFake) -> tuple[list[TableEntry], dict[int, list[int]]]:
-    with SwitchClient.connect(fake.address, read_only=True, timeout=60.0) as client:
-        return client.read(), client.groups()
+@pytest.fixture(autouse=True)
+def forwarding(topology: Path, fake: RunningFake) -> None:
+    """Have it there already: what the verbs write is the job's."""
+    with SwitchClient.connect(fake.address, timeout=60.0) as client:
+        assert provide_forwarding(Topology.load(topology), "s1", client)
 
 
 def generations(fake: RunningFake) -> set[int]:
-    return {int(entry.match["gen"]) for entry in contents(fake)[0]}
+    return {int(entry.match["gen"]) for entry in held_by_jobs(fake)[0]}
 
 
 def cut_short(
@@ -60,7 +64,7 @@ def test_ctrl_c_in_job_create_leaves_nothing(
     with monkeypatch.context() as patch:
         cut_short(patch, "insert", nth=nth, by=KeyboardInterrupt)
         run(*CREATE, code=130)
-    assert contents(fake) == ([], {})
+    assert held_by_jobs(fake) == ([], {})
     assert json.loads(run("job", "list", "--json")) == []
     run(*CREATE)
 
@@ -78,9 +82,9 @@ def test_what_a_switch_wrote_late_is_in_nobodys_way(
     run(*CREATE)
     new = generations(fake)
     assert new and not new & old
-    assert len(contents(fake)[1]) == 1
+    assert len(held_by_jobs(fake)[1]) == 1
     run("job", "remove", "train")
-    assert contents(fake) == ([], {})
+    assert held_by_jobs(fake) == ([], {})
 
 
 def test_job_renew_after_one_that_was_cut_short(run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +97,7 @@ def test_job_renew_after_one_that_was_cut_short(run: Run, fake: RunningFake, mon
     run("job", "renew", "train")
     stored = json.loads(run("job", "show", "train", "--json"))["members"]["w0"]
     assert generations(fake) == {stored[name]["gen"] for name in ("gradients", "parameters")}
-    assert len(contents(fake)[1]) == 1
+    assert len(held_by_jobs(fake)[1]) == 1
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, where: object, of: str, *, times: int) -> None:
@@ -113,12 +117,12 @@ def test_ctrl_c_in_job_renew_leaves_the_new_generations(
     run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch, where: object, of: str
 ) -> None:
     run(*CREATE)
-    before = contents(fake)
+    before = held_by_jobs(fake)
     with monkeypatch.context() as patch:
         interrupted(patch, where, of, times=1)
         run("job", "renew", "train", code=130)
     stored = json.loads(run("job", "show", "train", "--json"))["members"]["w0"]
-    after = contents(fake)
+    after = held_by_jobs(fake)
     assert generations(fake) == {stored[name]["gen"] for name in ("gradients", "parameters")}
     assert generations(fake).isdisjoint(int(entry.match["gen"]) for entry in before[0])
     assert [entry.table for entry in after[0]] == [entry.table for entry in before[0]]
@@ -129,11 +133,11 @@ def test_a_second_ctrl_c_in_job_renew_counts_at_once(
     run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(*CREATE)
-    before = contents(fake)
+    before = held_by_jobs(fake)
     with monkeypatch.context() as patch:
         interrupted(patch, SwitchClient, "insert", times=2)
         run("job", "renew", "train", code=130)
-    assert contents(fake) == before
+    assert held_by_jobs(fake) == before
 
 
 def test_what_others_put_on_a_switch_stays(run: Run, fake: RunningFake) -> None:
@@ -145,10 +149,10 @@ def test_what_others_put_on_a_switch_stays(run: Run, fake: RunningFake) -> None:
         worker |= {"job": 63, "group": 77, "base": 512, "src_ip": "10.0.0.9"}
         theirs = TableEntry("jobs", {"gen": 7, "port": 1}, "worker", worker, metadata=b"catchment of somebody else")
         client.insert(theirs, MulticastGroup.of_ports(77, [1]), MulticastGroup.of_ports(99, [1]))
-    before = contents(fake)
+    before = held_by_jobs(fake)
     run(*CREATE)
     run("job", "remove", "train")
-    assert contents(fake) == before
+    assert held_by_jobs(fake) == before
 
 
 def test_force_takes_the_job_off_switches_that_answer(
@@ -156,7 +160,7 @@ def test_force_takes_the_job_off_switches_that_answer(
 ) -> None:
     run(*CREATE)
     assert "removed" in run("job", "remove", "train", "--force")
-    assert contents(fake) == ([], {})
+    assert held_by_jobs(fake) == ([], {})
     run(*CREATE)
     with monkeypatch.context() as patch:
         patch.setattr(SwitchClient, "delete", lambda *_: (_ for _ in ()).throw(no_answer()))
@@ -164,7 +168,7 @@ def test_force_takes_the_job_off_switches_that_answer(
     assert json.loads(run("job", "list", "--json")) == []
     assert generations(fake)
     run(*CREATE)
-    assert len(contents(fake)[1]) == 1
+    assert len(held_by_jobs(fake)[1]) == 1
 
 
 def test_verbs_that_change_jobs_take_turns(
@@ -195,7 +199,7 @@ def test_verbs_that_change_jobs_take_turns(
     job_verbs.remove("train", topology=None)
     thread.join(60)
     assert ["no job 'train'" in text for text in outcome] == [True]
-    assert contents(fake) == ([], {})
+    assert held_by_jobs(fake) == ([], {})
 
 
 def test_a_command_that_does_not_end_is_told_of(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_lab import Run, as_json
+from command_lab import Run, as_json, held_by_jobs
 from fake_switch import FakeSwitch, RunningFake
 
 from catchment.checkout import ROOT
@@ -313,7 +313,7 @@ def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
     assert run("doctor", "pair", "--seconds", "0.05", code=3).startswith("job pair: something is wrong\n")
     run("job", "remove", "pair")
     assert as_json(run, "job", "list") == []
-    assert fake.switch.entities == {}
+    assert held_by_jobs(fake) == ([], {})
 
 
 def test_a_group_without_a_job_of_all_shows_each_member_in_each_job(run: Run, fake: RunningFake) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 
 import pytest
 from fake_switch import RunningFake
 from test_diagnosis import job_on, topology
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.diagnosis import doctor
+from catchment.controlplane.diagnosis import doctor, groups
 from catchment.controlplane.diagnosis.doctor import Finding, examine
+from catchment.controlplane.diagnosis.groups import examine_group
+from catchment.controlplane.jobs import Allocator, JobGroup, JobPlan, deploy, plan_job
+from catchment.controlplane.topology import Topology
 from catchment.wire.generated.constants import DropReason
 
 Step = Callable[[], None]
@@ -19,10 +24,10 @@ Step = Callable[[], None]
 class Traffic:
     """Counters and registers of a job in the switch's memory."""
 
-    def __init__(self, client: SwitchClient, fake: RunningFake) -> None:
+    def __init__(self, client: SwitchClient, fake: RunningFake, job: JobPlan | None = None) -> None:
         self.client = client
-        self.job = job_on(client)
-        stream = self.job.stream("gradients")
+        self.job = job or job_on(client)
+        stream = self.job.streams[0]
         self.gen, self.base = stream.gen, stream.shares[0].base
         self.counters: dict[tuple[int, int], bytes] = {}
         self.direct = fake.switch.direct
@@ -45,11 +50,22 @@ class Traffic:
 
 
 def seen(
-    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, step: Step, absent: dict[str, str] | None = None
+    traffic: Traffic,
+    monkeypatch: pytest.MonkeyPatch,
+    step: Step,
+    absent: dict[str, str] | None = None,
+    *,
+    network: Topology | None = None,
 ) -> list[Finding]:
     """The findings when `step` happens at every moment that it waits."""
     monkeypatch.setattr(doctor.time, "sleep", lambda seconds: step())
-    return examine(traffic.job, topology(), {"s1": traffic.client}, interval=1.0, absent=absent)
+    return examine(traffic.job, network or topology(), {"s1": traffic.client}, interval=1.0, absent=absent)
+
+
+def real_switch() -> Topology:
+    """The same hosts on a switch of nobody's emulated network."""
+    network = topology()
+    return replace(network, switches={"s1": replace(network.switch("s1"), grpc="unix:run/s1")})
 
 
 @pytest.fixture
@@ -122,6 +138,76 @@ def test_frames_of_a_run_after_the_jobs_own(
         traffic.vector(drops[DropReason.OLD_SEQ], 0b111)
 
     assert not [one for one in seen(traffic, monkeypatch, moving) if "OLD_SEQ" in one.what]
+
+
+def test_late_copies_in_one_job_of_a_group_while_another_goes_on(
+    client: SwitchClient, fake: RunningFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rail that stood in for another one has vectors of then; what is late on its switch is the other jobs'."""
+    allocator = Allocator(topology())
+    workers = ["w0", "w1", "w2"]
+    plans = {label: plan_job("allreduce", topology(), name=f"sums/{label}", workers=workers, slots=8,
+                             allocator=allocator) for label in ("a", "a.for.b")}  # fmt: skip
+    for plan in plans.values():
+        deploy(plan, topology(), {"s1": client})
+    goes_on, idle = (Traffic(client, fake, plan) for plan in plans.values())
+    drops, seqs = fake.switch.counters, count()
+    idle.vector(5, 0b111)
+
+    def stands() -> None:
+        goes_on.send(1, 2, 3)
+        idle.send(1, 2, 3)
+        drops[DropReason.OLD_SEQ] = 2 * drops.get(DropReason.OLD_SEQ, 0) + 1  # each job is told another number
+
+    def moving() -> None:
+        stands()
+        goes_on.vector(next(seqs), 0b111)
+
+    def old(step: Step) -> list[Finding]:
+        monkeypatch.setattr(doctor.time, "sleep", lambda seconds: step())
+        monkeypatch.setattr(groups, "_MOST_AT_ONCE", 1)
+        found = examine_group(JobGroup("sums", plans), topology(), {"s1": client}, interval=1.0)
+        return [one for one in found if "OLD_SEQ" in one.what]
+
+    assert old(moving) == []
+    (found,) = old(stands)  # once for the switch
+    assert "`catchment job renew sums`" in found.todo, "the verb takes no part of a group"
+
+
+def test_late_copies_of_other_jobs(traffic: Traffic, monkeypatch: pytest.MonkeyPatch, fake: RunningFake) -> None:
+    """The counter is the switch's: it says nothing of a job that sends no vectors, or has none there."""
+    drops = fake.switch.counters
+
+    def late() -> None:
+        drops[DropReason.OLD_SEQ] = drops.get(DropReason.OLD_SEQ, 0) + 1
+
+    def late_beside() -> None:
+        traffic.send(1, 2, 3, 4)
+        late()
+
+    assert not [one for one in seen(traffic, monkeypatch, late_beside) if "OLD_SEQ" in one.what]
+    traffic.vector(5, 0b111)
+    assert [one for one in seen(traffic, monkeypatch, late_beside) if "OLD_SEQ" in one.what]
+    assert not [one for one in seen(traffic, monkeypatch, late) if "OLD_SEQ" in one.what]
+
+
+def test_commands_on_a_host_are_those_of_its_network(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, fake: RunningFake
+) -> None:
+    """`net exec` knows the hosts of an emulated network, and no others."""
+    drops = fake.switch.counters
+
+    def step() -> None:
+        traffic.send(1, 3, 4)
+        for cell in (DropReason.WRONG_UDP_PORT, 3 * 32 + DropReason.WRONG_UDP_PORT):
+            drops[cell] = drops.get(cell, 0) + 1
+
+    emulated = {one.subject: one.todo for one in seen(traffic, monkeypatch, step)}
+    assert "(`catchment net exec w1 ip link`)" in emulated["w1"]
+    assert "find it with `catchment net exec w2 ss -ulpn`," in emulated["w2"]
+    real = {one.subject: one.todo for one in seen(traffic, monkeypatch, step, network=real_switch())}
+    assert "(`ip link` on w1)" in real["w1"]
+    assert "find it with `ss -ulpn` on w2," in real["w2"]
 
 
 def test_nothing_more_is_sent(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
