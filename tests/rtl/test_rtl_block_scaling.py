@@ -130,6 +130,23 @@ def test_messages_of_both_kinds_arrive_whole(slots: int, pace: Pace, packed: boo
     assert outcome.vectors == sum(vectors) + sum(told)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_vector_of_one_least_denormal_is_not_zero(dtype: DataType) -> None:
+    """Cases of an even place and an odd one, and of either sign."""
+    memory = np.zeros(PAGE, np.uint8)
+    sign = 1 << np.iinfo(WORDS[dtype]).bits - 1
+    steps = []
+    for i, (place, word) in enumerate(((0, 1), (1, 1), (30, sign | 1), (31, sign | 1))):
+        words = memory[0x1000 * i :].view(WORDS[dtype])
+        words[place] = word
+        (needed,) = block_messages.needs(words[:LANES].view(VALUES[dtype]), dtype, LANES)
+        assert needed > -128
+        steps.append(step(VIRTUAL + 0x1000 * i, words[:LANES].nbytes, VIRTUAL + RECORDS + 32 * i, dtype=dtype))
+    run(memory, BASE, mapped({VIRTUAL: BASE}) + steps, seed=1)
+    records = [record_at(memory, RECORDS + 32 * i) for i in range(4)]
+    assert [(int(record["status"]), record["needed"]) for record in records] == [(Status.OK, needed)] * 4
+
+
 def test_what_cannot_be_block_scaled_is_refused(rng: random.Random) -> None:
     cases = ((0, DataType.FP32, 0), (1024, DataType.FP32, 0), (8, DataType.INT32, 0), (8, DataType.BYTES, 0))
     for slots, dtype, pairs in (*cases, (512, DataType.FP32, 1), (1024, DataType.BF16, 1)):

@@ -355,6 +355,47 @@ def test_a_soft_reset_at_any_time_leaves_the_bus_clean_and_the_nic_usable(pace: 
         assert np.array_equal(memory[0x1E_0000 : 0x1E_0000 + 300], memory[:300])
 
 
+@pytest.mark.parametrize(("dtype", "pairs"), [(DataType.FP16, 0), (DataType.FP32, 2)], ids=["halves", "packed"])
+def test_nothing_of_a_message_that_a_reset_cuts_is_in_the_next(dtype: DataType, pairs: int) -> None:
+    """Resets at many clocks of messages of which two beats become one at one end, and one beat two at the other."""
+    memory = np.zeros(PAGE, np.uint8)
+    long, short, rounds, target = 8192, 200, 60, 0x10_0000
+    memory[:long].view(VALUES[dtype])[:] = np.arange(long // ITEM[dtype]) % 64 / 64  # exact in lanes of any kind
+    steps = []
+    for i in range(rounds):
+        steps += [
+            *mapped({VIRTUAL: BASE}),
+            step(VIRTUAL, long, VIRTUAL + RECORDS, dtype=dtype),
+            step(VIRTUAL + target // 2, long, VIRTUAL + RECORDS + 32, dtype=dtype, pull=True),
+            step(remap=RESET, wait=100 + 5 * i),
+            *mapped({VIRTUAL: BASE}),
+            step(VIRTUAL, short, VIRTUAL + RECORDS + 64, dtype=dtype),
+            step(VIRTUAL + target + 256 * i, short, VIRTUAL + RECORDS + 96, dtype=dtype, pull=True),
+            step(remap=RESET, wait=600),
+        ]
+    outcome, _ = run(memory, BASE, steps, seed=1, pace=Pace(link_stall=128), pairs=pairs)
+    assert outcome.not_idle_at_reset == 0
+    wrong = [i for i in range(rounds) if not np.array_equal(memory[target + 256 * i :][:short], memory[:short])]
+    assert not wrong, f"{len(wrong)} of {rounds} messages"
+
+
+def test_a_page_is_not_found_again_after_it_has_left(rng: random.Random) -> None:
+    """The second request is for the same page as the first one, and nothing else was looked up in between."""
+    memory = noise(rng, 2 * PAGE)
+    other = VIRTUAL + PAGE
+    steps = [
+        *mapped({VIRTUAL: BASE, other: BASE + PAGE}),
+        step(VIRTUAL, 64, other + RECORDS, dtype=DataType.BYTES),
+        step(VIRTUAL, remap=UNMAP, wait=1000),
+        step(VIRTUAL, 64, other + RECORDS + 32, dtype=DataType.BYTES, wait=2000),
+    ]
+    outcome, _ = run(memory, BASE, steps, seed=1)
+    assert [int(record_at(memory, PAGE + RECORDS + 32 * i)["status"]) for i in range(2)] == [
+        Status.OK, Status.UNMAPPED,
+    ]  # fmt: skip
+    assert outcome.missed == 1 and outcome.vectors == 1
+
+
 def test_entries_that_share_an_index_replace_each_other(rng: random.Random) -> None:
     memory = noise(rng)
     other = VIRTUAL + 1024 * PAGE

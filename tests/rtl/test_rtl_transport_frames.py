@@ -123,6 +123,7 @@ def broken_frames(role: str, settings: Settings) -> dict[str, list[bytes]]:
         ],
         "LENGTH": [
             data[:-1], data + b"\0", data[:64], data + b"\0" * 64, data + b"\0" * 9000, beat + b"\0",
+            data + b"\0" * (256 * 64),  # as many beats more as an index of 8 bits counts
             resummed(data, 17, data[17] ^ 1), changed(data, 39, data[39] ^ 1), changed(beat, 38, 1),
         ],
         "ACK": [
@@ -143,7 +144,7 @@ def test_each_malformed_frame_is_refused_for_its_reason(role: str, rng: random.R
             seen = nic.rejects()
             for frame in frames:
                 nic.receive(frame)
-                nic.run(200)
+                nic.run(200 + len(frame) // 64)
             counted = Counter(nic.rejects()) - Counter(seen)
             assert counted == {reason: len(frames)}, f"{reason}: {counted}"
             assert nic.status() == before, f"{reason} moved something"

@@ -140,6 +140,45 @@ def test_timeouts_resend_from_the_oldest_with_backoff(rng: random.Random) -> Non
         assert offsets(nic, 5000) == [], "all has arrived"
 
 
+def test_the_timeout_falls_back_with_progress(rng: random.Random) -> None:
+    """The timeouts after it are as long as the first ones of a stream."""
+    with nic_of(replace(GRADIENTS, rto=1000, rto_most=8000), rng) as nic:
+        push(nic, rng, 3)
+        nic.run(20_000)
+        assert nic.stat("TX_TIMEOUTS") == 4, "the longest timeout is reached"
+        nic.frames()
+        nic.receive(merged_frame(nic.settings, BASE + 1, BASE + 9))
+        events = sent(nic, 8000)
+        assert [offset for _, offset, _ in events] == [1, 2, 1, 1, 1]
+        waits = [b[0] - a[0] for a, b in pairwise([events[0], *events[2:]])]
+        assert all(abs(wait - (rto + 64)) <= 8 for wait, rto in zip(waits, [1000, 2000, 4000], strict=True)), waits
+
+
+def test_round_trips_are_measured_but_for_frames_that_timed_out(rng: random.Random) -> None:
+    with nic_of(replace(GRADIENTS, rto=3000, rto_most=3000), rng) as nic:
+
+        def trip(offset: int, wait: int) -> int:
+            """The clocks from the first beat of a frame to the beat that acknowledges it."""
+            push(nic, rng, 1)
+            (clock, *_), *_ = sent(nic, wait)
+            begin = nic.now
+            nic.receive(merged_frame(nic.settings, BASE + offset + 1, BASE + offset + 9))
+            nic.run(64)
+            return begin - clock
+
+        def measured() -> list[int]:
+            return [nic.stat(f"ROUND_TRIP{name}") for name in ("S", "_SUM_CLOCKS", "_MIN_CLOCKS", "_MAX_CLOCKS")]
+
+        assert measured() == [0, 0, M32 - 1, 0]
+        first = trip(0, 500) + 6  # until the acknowledgement has been checked
+        assert measured() == [1, first, first, first]
+        trip(1, 4000)
+        assert nic.stat("TX_TIMEOUTS") == 1
+        assert measured() == [1, first, first, first], "it may be the answer to either of two frames"
+        second = trip(2, 300) + 6
+        assert measured() == [2, first + second, second, first]
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -252,6 +291,20 @@ def test_heartbeats_each_interval_and_at_once_when_senders_wait(rng: random.Rand
         begin = nic.now
         nic.receive(sum_frame(settings, (BASE + 16) % M32, flags=Flag.LAST))
         assert [clock - begin < 24 for clock, _, _, _ in beats(nic, 60)] == [True]
+
+
+def test_senders_that_used_up_an_odd_window_hear_of_room_at_once(rng: random.Random) -> None:
+    settings = replace(GRADIENTS, tx=GRADIENTS.rx, rx=replace(GRADIENTS.tx, window=9))
+    with nic_of(replace(settings, heartbeat_interval=1 << 20), rng, Role.ROOT) as nic:
+        nic.gaps(Gaps(host_stall=256))
+        for offset in range(9):
+            nic.receive(sum_frame(settings, (BASE + offset) % M32))
+        nic.run(600)
+        nic.frames()
+        nic.gaps(Gaps())
+        nic.run(8)
+        nic.gaps(Gaps(host_stall=256))
+        assert [beat for _, *beat in beats(nic, 400)] == [[9, 10, -1]]
 
 
 @pytest.mark.parametrize("window", [0, 1025, 0xFFFF])
