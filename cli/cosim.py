@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import asdict
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Annotated
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.output_path import check_file
 from catchment.controlplane.errors import ControlPlaneError
 
 
@@ -50,7 +50,7 @@ def cosim(
     from catchment.wire.generated.constants import DataType  # noqa: PLC0415
 
     if pcap is not None:
-        _check_output(pcap)
+        check_file("--pcap", pcap)  # before the NICs are built for minutes
     seed = random.SystemRandom().randrange(1, 1 << 32) if seed is None else seed
     if not as_json:
         typer.echo(f"cosim: seed {seed}; the first run builds the NICs, which takes minutes")
@@ -74,15 +74,3 @@ def cosim(
     )
     typer.echo(f"frames: {frames}; {outcome.lost} lost, {outcome.resent} sent again")
     typer.echo(f"{outcome.clocks} clocks of 4 ns, {outcome.clocks_per_second:,.0f} a second of processor time")
-
-
-def _check_output(path: Path) -> None:
-    """Refuse a file that could not be written, before the NICs are built for minutes rather than after it."""
-    folder = path.absolute().parent
-    try:
-        if not folder.is_dir():
-            raise ControlPlaneError(f"--pcap {path}: there is no folder {folder}")
-        if not os.access(path if path.exists() else folder, os.W_OK):
-            raise ControlPlaneError(f"--pcap {path}: it may not be written")
-    except OSError as error:
-        raise ControlPlaneError(f"--pcap {path}: {error.strerror}") from None

@@ -45,6 +45,9 @@ def stf(
         raise ControlPlaneError("--interpret and --both: give one of them")
     if not program.exists():
         raise ControlPlaneError(f"no P4 program at {program}")
+    if test is not None and (test.is_dir() or not test.exists()):
+        said = f"{test} is a folder, no test" if test.is_dir() else f"no test at {test}"
+        raise ControlPlaneError(f"{said}: give a .stf file, or none to run those beside {program}")
     setting = Setting(
         include or [],
         definitions(define),

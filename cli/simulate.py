@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.output_path import check_file, check_folder
 from catchment.cli.simulate_step import MOST_SEED, ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
@@ -69,6 +70,9 @@ def simulate(
         from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
 
         check_plot(plot, sweeps)
+        check_file("--plot", plot)
+    if trace is not None:
+        check_file("--trace", trace)
     if workload in STEPS:
         step = StepRequest.of(workload, cluster, settings or [], seed=seed, mode=Mode(mode or ModeName.FLOW))
         report_steps(step.swept(sweeps), processes, as_json=as_json, trace=trace, plot=plot)
@@ -85,7 +89,7 @@ def simulate(
         taken = [(dict(request.varied), 1e6 * fmean(outcome.rounds)) for request, outcome in outcomes]
         draw(plot, f"{workload} on {cluster.name}", taken, "us a round")
     if as_json:
-        print_json([{"settings": dict(request.varied), **asdict(outcome)} for request, outcome in outcomes])
+        print_json([{"settings": dict(request.settings), **asdict(outcome)} for request, outcome in outcomes])
         return
     rows = []
     for request, outcome in outcomes:
@@ -104,8 +108,11 @@ def simulate(
 
 
 def _write_figures(page: Path) -> None:
-    from catchment.sim.performance.figures.page import write_pages  # noqa: PLC0415  only this verb needs matplotlib
+    from catchment.sim.performance.figures.page import figure_of, pages_at, write_pages  # noqa: PLC0415  matplotlib
 
+    for each in pages_at(page):
+        check_file("--output", each)
+    check_folder("--output", figure_of(page).parent)
     try:
         claims, hold = write_pages(page)
     except OSError as error:

@@ -12,6 +12,7 @@ import typer
 from rich.progress import Progress
 
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.output_path import check_file, check_folder
 from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ def simulate_step(
         from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
 
         check_plot(plot, sweep or [])
+        check_file("--plot", plot)
+    if trace is not None:
+        check_file("--trace", trace)
+    if write_et is not None:
+        check_folder("--write-et", write_et)
     step = Step(Transformer(layers, hidden, batch, sequence), micro_steps, group)
     request = StepRequest(
         system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed,
@@ -145,7 +151,7 @@ def report_steps(
         taken = [(one.varied, outcome.seconds) for one, outcome in outcomes]
         draw(plot, f"{first.system} on {first.cluster.name}", taken, "s a step")
     if as_json:
-        print_json([{"settings": dict(one.varied), **asdict(outcome)} for one, outcome in outcomes])
+        print_json([{"settings": one.given, **asdict(outcome)} for one, outcome in outcomes])
         return
     rows = [
         (", ".join(f"{key}={value}" for key, value in one.varied.items()) or one.system, str(outcome.ranks),

@@ -57,8 +57,7 @@ class Homes:
     pieces: tuple[Piece, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= self.roots <= MOST_ROOTS:
-            raise TrainingError(f"{self.roots} optimizer nodes: 1 to {MOST_ROOTS}")
+        _check_roots(self.roots)
         found = {key: list(group) for key, group in groupby(sorted(self.pieces), lambda p: (p.layer, p.tensor))}
         for layer in self.table:
             for number, tensor in enumerate(layer.tensors):
@@ -84,8 +83,9 @@ class Homes:
                 so its gradients are rounded otherwise than the whole tensor's; None: tensors stay whole.
 
         Raises:
-            TrainingError: a rate or `cut` is not positive, or a node would hold nothing.
+            TrainingError: too few or too many nodes, a rate or `cut` is not positive, or a node would hold nothing.
         """
+        _check_roots(roots)
         speeds = [1.0] * roots if not rates else [float(rate) for rate in rates]
         if len(speeds) != roots or not all(0 < speed < float("inf") for speed in speeds):
             raise TrainingError(f"rates {list(rates)} for {roots} optimizer nodes: give each a positive number")
@@ -173,6 +173,11 @@ class Homes:
             shapes = [_named(layer.tensors[piece.tensor], piece) for piece in pieces]
             shares.append(Share(root, LayerSpec.of(len(shares), layer.name, shapes), pieces))
         return shares
+
+
+def _check_roots(roots: int) -> None:
+    if not 1 <= roots <= MOST_ROOTS:
+        raise TrainingError(f"{roots} optimizer nodes: 1 to {MOST_ROOTS}")
 
 
 def _named(tensor: TensorSpec, piece: Piece) -> tuple[str, tuple[int, ...]]:

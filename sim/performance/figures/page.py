@@ -32,6 +32,16 @@ def all_claims() -> list[Claim]:
     return [claim for part in (luwu, p4sgd, nezha, mics, coarse) for claim in part.claims()]
 
 
+def pages_at(page: Path) -> tuple[Path, Path, Path]:
+    """The page of the papers, and those beside it: of what has no row, and of the study."""
+    return page, page.with_name(ELSEWHERE), page.with_name(STUDY)
+
+
+def figure_of(page: Path) -> Path:
+    """The study's figure, in the folder `figures` beside that of the page."""
+    return page.absolute().parent.parent / "figures" / "in-switch-by-ring.svg"
+
+
 def write_pages(page: Path) -> tuple[int, int]:
     """Write the page of the papers, beside it those of what has no row and of the study, and its figure in `figures/`.
 
@@ -41,13 +51,14 @@ def write_pages(page: Path) -> tuple[int, int]:
     Raises:
         OSError: one cannot be written.
     """
-    figure = page.parents[1] / "figures" / "in-switch-by-ring.svg"
+    figure = figure_of(page)
     figure.parent.mkdir(exist_ok=True)
     plot_gains(study.WORKERS, study.SIZES, study.gains(), figure)
     claims = all_claims()
     page.write_text(render_papers(claims), encoding="utf-8")
-    page.with_name(ELSEWHERE).write_text(render_elsewhere(), encoding="utf-8")
-    page.with_name(STUDY).write_text(render_study(study.tables()), encoding="utf-8")
+    _, elsewhere, of_study = pages_at(page)
+    elsewhere.write_text(render_elsewhere(), encoding="utf-8")
+    of_study.write_text(render_study(study.tables()), encoding="utf-8")
     return len(claims), sum(claim.holds for claim in claims)
 
 

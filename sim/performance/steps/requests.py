@@ -47,6 +47,7 @@ class StepRequest:
         system: of `GENERATORS`, or "et" for the traces of folder `et`; `scale`: one of them stands for every GPU.
         settings: dotted keys of the cluster -> text.
         varied: what a sweep varies, for its report.
+        told: what `of` was told and a sweep varies, key -> text.
     """
 
     system: str
@@ -54,6 +55,7 @@ class StepRequest:
     step: Step
     settings: Mapping[str, str] = field(default_factory=dict)
     varied: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, str] = field(default_factory=dict)
     allreduce: str = "allreduce"
     et: Path | None = None
     scale: bool = False
@@ -92,6 +94,11 @@ class StepRequest:
             if request.mode is Mode.FLOW:
                 check_step(cluster, request.allreduce, traces)
         return requests
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Each key that was set or swept -> its text."""
+        return {**self.settings, **self.told}
 
     def load(self) -> Cluster:
         """The cluster, with the settings."""
@@ -164,7 +171,8 @@ class StepRequest:
 
     def _with(self, varied: Mapping[str, str], reported: Mapping[str, str] | None = None) -> StepRequest:
         shown = varied if reported is None else reported
-        request = replace(self, varied=shown, settings={**self.settings, **_dotted(varied)})
+        told = {**self.told, **varied}
+        request = replace(self, varied=shown, told=told, settings={**self.settings, **_dotted(varied)})
         for key, value in varied.items():
             if key == "allreduce":
                 request = replace(request, allreduce=value)

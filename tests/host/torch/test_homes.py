@@ -110,6 +110,9 @@ def test_bad_homes_are_named() -> None:
             Homes.spread(TABLE, 2, rates=rates, cut=cut)
     with pytest.raises(TrainingError, match="would hold nothing"):
         Homes.spread(TABLE, 7)
+    for roots in (0, -1, 256):
+        with pytest.raises(TrainingError, match=f"^{roots} optimizer nodes: 1 to 255$"):
+            Homes.spread(TABLE, roots)
 
 
 def test_the_options_of_a_node_name_what_it_holds() -> None:

@@ -44,10 +44,26 @@ def test_the_verb_prints_each_combination(system: str) -> None:
     words += ["--set", "node.gpus=2", "--set", "links.up=800gbps", "--sweep", "links.host=10gbps,100gbps", "--json"]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     for one, host in zip(json.loads(done.output), ("10gbps", "100gbps"), strict=True):
-        assert one["settings"] == {"links.host": host}
         settings = {"node.gpus": "2", "links.up": "800gbps", "links.host": host}
+        assert one["settings"] == {"layers": "3", "hidden": "512", **settings}
         alone = StepRequest(system, REQUEST.cluster, Step(Transformer(3, 512)), settings).run()[0]
         assert one == {"settings": one["settings"], **asdict(alone)}
+
+
+def test_what_a_step_was_set_to_is_in_its_sweep() -> None:
+    words = ["simulate-step", "ddp", "--cluster", str(REQUEST.cluster), "--layers", "2", "--hidden", "256"]
+    words += ["--set", "links.host=25gbps", "--sweep", "batch=1,2", "--json"]
+    found = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).output)
+    assert [one["settings"] for one in found] == [{"links.host": "25gbps", "batch": size} for size in ("1", "2")]
+
+
+def test_what_rounds_were_set_to_is_with_them() -> None:
+    words = ["simulate", "allreduce", "--cluster", str(REQUEST.cluster), "--mode", "flow", "--set", "size=64KiB"]
+    words += ["--set", "links.host=25gbps", "--sweep", "rounds=1,2", "--json"]
+    found = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).output)
+    told = {"size": "64KiB", "links.host": "25gbps"}
+    assert [one["settings"] for one in found] == [{**told, "rounds": count} for count in ("1", "2")]
+    assert [len(one["rounds"]) for one in found] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,13 @@ def test_a_difference_between_both_fails(tmp_path: Path, monkeypatch: pytest.Mon
     assert "port 1, frame 1: compiled code sends 0103000000000000, the interpreter 010300000000000077" in shown.output
 
 
+@pytest.mark.parametrize(("name", "said"), [("absent.stf", "^no test at"), ("", "^/.* is a folder, no test")])
+def test_a_test_that_is_not_there_is_one_message(tmp_path: Path, name: str, said: str) -> None:
+    todo = r"give a \.stf file, or none to run those beside .*loops\.p4"
+    with pytest.raises(ControlPlaneError, match=f"{said}.*: {todo}"):
+        CliRunner().invoke(app, ["p4", "stf", str(LOOPS), str(tmp_path / name)], catch_exceptions=False)
+
+
 def test_one_engine_at_a_time() -> None:
     shown = CliRunner().invoke(app, ["p4", "stf", str(LOOPS), "--both", "--interpret"])
     assert isinstance(shown.exception, ControlPlaneError) and "--interpret and --both" in str(shown.exception)

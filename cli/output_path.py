@@ -1,0 +1,49 @@
+"""Refuses places that could not be written, before the work whose outcome goes there rather than after it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from catchment.controlplane.errors import ControlPlaneError
+
+
+def check_file(option: str, path: Path) -> None:
+    """See that a file can be written; nothing is made or changed.
+
+    Args:
+        option: that names it, for the error.
+
+    Raises:
+        ControlPlaneError: its folder is not there, it is a folder, or it may not be written.
+    """
+    folder = path.absolute().parent
+    try:
+        if not folder.is_dir():
+            raise ControlPlaneError(f"cannot write {option} {path}: there is no folder {folder}; make it first")
+        if path.is_dir():
+            raise ControlPlaneError(f"cannot write {option} {path}: it is a folder; give the path of a file")
+        _check_permission(option, path, path if path.exists() else folder)
+    except OSError as error:
+        raise ControlPlaneError(f"cannot write {option} {path}: {error.strerror}") from None
+
+
+def check_folder(option: str, path: Path) -> None:
+    """See that files can be written in a folder, which may have to be made, with those above it.
+
+    Raises:
+        ControlPlaneError: they cannot, as something on its way is no folder or may not be written.
+    """
+    try:
+        there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+        if not there.is_dir():
+            raise ControlPlaneError(f"cannot write {option} {path}: {there} is no folder; give another path")
+        _check_permission(option, path, there)
+    except OSError as error:
+        raise ControlPlaneError(f"cannot write {option} {path}: {error.strerror}") from None
+
+
+def _check_permission(option: str, path: Path, there: Path) -> None:
+    if not os.access(there, os.W_OK):
+        who = "it" if there == path else str(there)
+        raise ControlPlaneError(f"cannot write {option} {path}: {who} may not be written; give another path")
