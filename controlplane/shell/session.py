@@ -1,11 +1,15 @@
-"""p4runtime-shell as it is, but for one defect; runs in its own environment (requirements.txt), which has no catchment.
+"""p4runtime-shell as it is, but for two defects, in an environment of its own (requirements.txt) without catchment.
 
-p4runtime-shell 0.0.6 never ends when it lists the refused updates of a batch whose first one was accepted.
+p4runtime-shell 0.0.6 never ends when it lists the refused updates of a batch whose first one was accepted, nor when
+nobody reads its output any more: the thread that listens to the switch stays.
 
 usage: python session.py OPTION OF p4runtime-shell...
 """
 
 from __future__ import annotations
+
+import os
+import signal
 
 from p4runtime_sh import p4runtime, shell
 
@@ -24,4 +28,7 @@ def _next_error(self: p4runtime.P4RuntimeErrorIterator) -> tuple[int, object]:
 
 if __name__ == "__main__":
     p4runtime.P4RuntimeErrorIterator.__next__ = _next_error
-    shell.main()
+    try:
+        shell.main()
+    except BrokenPipeError:
+        os._exit(128 + signal.SIGPIPE)  # as who does not handle the signal, whatever threads there are

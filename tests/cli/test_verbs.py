@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -222,6 +223,22 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     assert "At index 2: ALREADY_EXISTS" in result.stdout
     assert "still here" in result.stdout
     assert sorted(str(e.match["dst"]) for e in client.read("l2")) == ["00:00:00:00:00:61", "00:00:00:00:00:62"]
+
+
+def test_the_shell_ends_when_nobody_reads_on(topology: Path, client: SwitchClient) -> None:
+    command = [sys.executable, "-m", "catchment.cli", "shell", "s1", "-t", str(topology)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(b"for i in range(9999): print('line', i)\n\nexit\n")
+            process.stdin.close()
+            assert b"P4Runtime" in process.stdout.readline()
+            process.stdout.close()
+            assert process.wait(60) == 128 + signal.SIGPIPE
+        finally:
+            process.kill()
 
 
 def test_doctor_says_what_to_do(
