@@ -23,7 +23,7 @@ from bench.performance_points import CALIBRATED, Played, Point, play_in_rtl
 from bench.performance_rows import Row, points, rows
 from bench.performance_simulated import play_simulated
 from bench.report import RESULTS, Figure, publish
-from catchment.cli.output import plain_console
+from catchment.plain_console import plain_console
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import LinkModel, SwitchModel

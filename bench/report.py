@@ -11,8 +11,8 @@ from time import perf_counter
 
 from rich.table import Table
 
-from catchment.cli.output import plain_console
 from catchment.json_text import json_text
+from catchment.plain_console import plain_console
 
 RESULTS = Path("build/bench")
 LESS_IS_BETTER = frozenset({"s", "ms", "us", "ns", "clocks", "clocks/packet", "clocks/push", "B", "MB"})

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from catchment.cli.output import JsonOption, plain_console, print_json, print_table, printable
+from catchment.cli.output import JsonOption, print_json, print_table, printable
 from catchment.cli.seconds import seconds_option
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.ending_signals import ended_as_by_ctrl_c
+from catchment.plain_console import plain_console
 
 if TYPE_CHECKING:
     from catchment.host.glm import Model, Prepared, Report, Runner, Samples

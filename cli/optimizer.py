@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from catchment.cli.output import JsonOption, plain_console, print_json, print_table
+from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.plain_console import plain_console
 
 if TYPE_CHECKING:
     from catchment.host.layers import LayerTable

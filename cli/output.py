@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from catchment.json_text import json_text
+from catchment.plain_console import plain_console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
@@ -17,11 +17,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(json_text(value, indent=2, default=str))
-
-
-def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """A console that prints what it is given: brackets and colons of members, paths and programs are no markup."""
-    return Console(stderr=stderr, width=width, markup=False, emoji=False)
 
 
 def printable(value: Any) -> str:

@@ -17,7 +17,7 @@ from rich.console import Group
 from rich.live import Live
 
 from catchment.cli.each_switch import on_each
-from catchment.cli.output import JsonOption, plain_console, print_json, print_parts, printable
+from catchment.cli.output import JsonOption, print_json, print_parts, printable
 from catchment.cli.seconds import seconds_option
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
@@ -30,6 +30,7 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
 from catchment.json_text import json_text
+from catchment.plain_console import plain_console
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 
 _Answer = TypeVar("_Answer")

@@ -103,6 +103,9 @@ class _Reader:
                 if path.name.startswith("test_"):
                     # What lies beside a test and is no Python is its input.
                     found |= self.below[path.parent.as_posix()]
+                    # Its fixtures come from there; what tests/conftest.py needs, every test does.
+                    folders = (folder for folder in path.parents if len(folder.parts) > 1)
+                    found |= {f"{folder}/conftest.py" for folder in folders} & self.names
             needs[name] = found - {name}
         return needs
 
