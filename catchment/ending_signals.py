@@ -43,8 +43,8 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Put these signals off until the block is through; Ctrl-C that comes again counts at once.
+def held_back(*, even_ctrl_c_again: bool = False) -> Iterator[None]:
+    """Put these signals off until the block is through; Ctrl-C that comes again counts at once, unless it may not.
 
     Signals reach the main thread alone: in others the block is as without.
     """
@@ -54,7 +54,7 @@ def held_back() -> Iterator[None]:
     pending: list[int] = []
 
     def remember(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and number in pending:
+        if number == signal.SIGINT and number in pending and not even_ctrl_c_again:
             pending.clear()
             signal.default_int_handler(number, frame)
         pending.append(number)

@@ -7,15 +7,20 @@ import operator
 from typing import Any
 
 
-def is_whole(number: Any, least: int, most: int | None = None) -> bool:
-    """Whether it is a whole number of any type that has them, numpy's too, but no bool, from `least` to `most`."""
+def as_whole(number: Any) -> int | None:
+    """A whole number of any type that has them, numpy's too, but no bool; None: it is none."""
     if isinstance(number, bool):
-        return False
+        return None
     try:
-        whole = operator.index(number)
+        return operator.index(number)
     except TypeError:
-        return False
-    return least <= whole and (most is None or whole <= most)
+        return None
+
+
+def is_whole(number: Any, least: int, most: int | None = None) -> bool:
+    """Whether it is a whole number, as of `as_whole`, from `least` to `most`."""
+    whole = as_whole(number)
+    return whole is not None and least <= whole and (most is None or whole <= most)
 
 
 def is_real(number: Any) -> bool:

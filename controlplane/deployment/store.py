@@ -101,7 +101,7 @@ class JobStore:
     @property
     def generations(self) -> set[int]:
         """The generations of every job."""
-        return {stream.gen for job in self.jobs.values() for stream in job.streams}
+        return {generation for record in self.records.values() for generation in _generations(record)}
 
     @property
     def owner(self) -> str:

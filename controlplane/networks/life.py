@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 
 from catchment.controlplane.networks.state import NetworkError, NetworkState, is_held, jobs_folder
+from catchment.lock_file import take
 from catchment.wire.run_folder import run_folder
 
 
@@ -38,9 +38,7 @@ class NetworkLife:
     def is_over(self) -> bool:
         """Whether its owner has let the lock of its state file go; once that is so it stays so."""
         if not self._over:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
+            if not take(self._file.fileno()):
                 return False
             self._file.close()  # with the lock: the next owner may want this very file
             self._over = True

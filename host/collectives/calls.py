@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, Final, NamedTuple
 
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.whole_number import whole
 from catchment.host.errors import EndpointError
@@ -22,6 +22,7 @@ NOTHING: Final = Buffer(None, 0, 0, DataType.BYTES)
 _MOST_PRIORITY, _MOST_TAG = (1 << 31) - 1, (1 << 32) - 1
 _PRIORITIES = "give a whole number, -(2**31-1)..2**31-1"
 _TAGS = "give a whole number, 0..2**32-1"
+_ELEMENTS = "give a whole number, 0..2**36-1"
 _LONGEST_NS: Final = 1 << 62
 """146 years: the C library may add the time since the machine's start and still has 64 bits."""
 
@@ -180,6 +181,12 @@ def _sized(elements: int, dtype: DataType) -> str:
     return f"{elements} x {dtype.name.lower()}, {elements * ITEM_BYTES[dtype]} bytes"
 
 
-def wrong(what: str, hint: str) -> CollectiveError:
-    """An argument that is refused."""
-    return CollectiveError(what, kind="argument", hint=hint)
+def checked_elements(elements: Any, hint: str = _ELEMENTS) -> int:
+    """How many elements a caller gave: those of an operation.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not 0 <= whole("elements", elements, hint) < 1 << 36:
+        raise wrong(f"{elements} elements", hint)
+    return int(elements)

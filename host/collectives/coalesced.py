@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import in_words, wrong
+from catchment.host.collectives.calls import in_words
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.work import Work
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer
 from catchment.wire.generated.constants import DataType

@@ -10,9 +10,9 @@ from typing import Any, Final, Self, cast
 
 from catchment.host import _collectives
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import UNSCALED, USUAL, CallOptions, Numbers, in_words, wrong
+from catchment.host.collectives.calls import UNSCALED, USUAL, CallOptions, Numbers, in_words
 from catchment.host.collectives.coalesced import Coalesced
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.errors import CollectiveError, wrong
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
@@ -342,10 +342,7 @@ class Communicator:
 
         Whoever calls an operation of the switch instead fails, and so do all others, before anybody sends anything.
         """
-        elements = whole("elements", elements, "give 0..2**36-1")
-        if not 0 <= elements < 1 << 36:
-            raise wrong(f"{elements} elements", "give 0..2**36-1")
-        counted = Buffer(None, 0, elements, DataType.BYTES)
+        counted = Buffer(None, 0, calls.checked_elements(elements, "give 0..2**36-1"), DataType.BYTES)
         return self._start(calls.BESIDE, counted, calls.NOTHING, calls.asked(0, timeout, tag))
 
     def refuse(self) -> Work:

@@ -64,3 +64,8 @@ class CollectiveError(RuntimeError):
             "hint": self.hint,
             "fatal": self.fatal,
         }
+
+
+def wrong(what: str, hint: str) -> CollectiveError:
+    """An argument that is refused."""
+    return CollectiveError(what, kind="argument", hint=hint)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from catchment.host.collectives.calls import nanoseconds, positive_nanoseconds, wrong
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.calls import nanoseconds, positive_nanoseconds
+from catchment.host.collectives.errors import CollectiveError, wrong
 from catchment.host.collectives.library import Config
 from catchment.host.collectives.whole_number import whole
 from catchment.host.errors import EndpointError

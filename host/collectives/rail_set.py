@@ -10,21 +10,14 @@ from enum import IntEnum
 from typing import Any, Self, final
 from weakref import WeakMethod
 
-from catchment.host.collectives.calls import wrong
+from catchment.host.collectives.calls import checked_elements
 from catchment.host.collectives.communicator import ABSENT, SPIN, Communicator, check_scaling, no_member
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.errors import CollectiveError, wrong
 from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
-from catchment.host.collectives.rail_split import (
-    MOST_RAILS,
-    RailCost,
-    RailPolicy,
-    RailShare,
-    checked_elements,
-    checked_policy,
-)
+from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare, checked_policy
 from catchment.host.collectives.rail_status import RailStatus
 from catchment.host.collectives.scaling import Block, Scaling
 from catchment.host.collectives.whole_number import whole

@@ -9,12 +9,12 @@ from enum import IntEnum
 from itertools import chain
 from typing import Any
 
-from catchment.host.collectives.calls import wrong
+from catchment.host.collectives.calls import checked_elements
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.library import RailCostWords, RailShareWords, library
 from catchment.host.collectives.whole_number import whole
 
 MOST_RAILS = 8
-_ELEMENTS = "give a whole number, 0..2**36-1"
 _MOST_COST = (1 << 32) - 1
 _COSTS = f"give whole numbers, 0..{_MOST_COST}"
 
@@ -73,17 +73,6 @@ def checked_policy(policy: Any) -> RailPolicy:
     except ValueError:
         known = ", ".join(one.name for one in RailPolicy)
         raise wrong(f"policy {policy!r}", f"give a RailPolicy: {known}") from None
-
-
-def checked_elements(elements: Any) -> int:
-    """How many elements a caller gave: those of an operation.
-
-    Raises:
-        CollectiveError: kind ``argument``.
-    """
-    if not 0 <= whole("elements", elements, _ELEMENTS) < 1 << 36:
-        raise wrong(f"{elements} elements", _ELEMENTS)
-    return int(elements)
 
 
 def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPolicy, elements: int) -> list[RailShare]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.whole_number import whole
 
 
@@ -75,11 +75,11 @@ class Delayed:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise _wrong(f"Delayed.name {self.name!r}", "give the tensor's name, a str")
+            raise wrong(f"Delayed.name {self.name!r}", "give the tensor's name, a str")
         for name, number, least in (("length", self.length, 1), ("margin", self.margin, 0)):
             hint = f"give a whole number from {least} on"
             if whole(f"Delayed.{name}", number, hint) < least:
-                raise _wrong(f"Delayed.{name} {number}", hint)
+                raise wrong(f"Delayed.{name} {number}", hint)
         _check_packed(self)
 
 
@@ -110,13 +110,9 @@ Scaling = Block | Fixed | Delayed | Whole
 
 def _check_exponent(what: str, exponent: int) -> None:
     if not -128 <= whole(what, exponent, "give -128..127") <= 127:
-        raise _wrong(f"{what} {exponent}", "give -128..127")
+        raise wrong(f"{what} {exponent}", "give -128..127")
 
 
 def _check_packed(scaling: Scaling) -> None:
     if not isinstance(scaling.packed, bool):
-        raise _wrong(f"{type(scaling).__name__}.packed {scaling.packed!r}", "give True or False")
-
-
-def _wrong(what: str, hint: str) -> CollectiveError:
-    return CollectiveError(what, kind="argument", hint=hint)
+        raise wrong(f"{type(scaling).__name__}.packed {scaling.packed!r}", "give True or False")

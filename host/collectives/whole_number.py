@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from contextlib import suppress
 from typing import Any
 
-from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.errors import wrong
+from catchment.host.given_numbers import as_whole
 
 
 def whole(what: str, number: Any, hint: str) -> int:
@@ -22,7 +21,7 @@ def whole(what: str, number: Any, hint: str) -> int:
     """
     if type(number) is int:
         return number
-    if not isinstance(number, bool):
-        with suppress(TypeError):
-            return operator.index(number)
-    raise CollectiveError(f"{what} {number!r}", kind="argument", hint=hint)
+    found = as_whole(number)
+    if found is None:
+        raise wrong(f"{what} {number!r}", hint)
+    return found

@@ -11,8 +11,8 @@ from catchment.host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 from catchment.host.optimizer.scaling import DelayedScaling, ScalingOptions
 from catchment.wire.generated.constants import Flag
 
-_MANY = 1 << 31
-"""Refusals in a row, or calm steps: more than there will be."""
+MANY = 1 << 31
+"""More refusals in a row, calm steps, training passes, updates or planes than there will be."""
 _LONGEST = 4096
 """A history of which no store has room for more, or any."""
 
@@ -52,5 +52,5 @@ class LayerExponents:
 
 def largest_notes(layer: LayerSpec, options: ScalingOptions) -> list[Any]:
     """The longest `LayerExponents.notes` of a layer that there may be."""
-    longest = [EXPONENT_MIN, _MANY, _MANY, [EXPONENT_MIN] * min(options.history, _LONGEST)]
+    longest = [EXPONENT_MIN, MANY, MANY, [EXPONENT_MIN] * min(options.history, _LONGEST)]
     return [longest for _ in layer.tensors]

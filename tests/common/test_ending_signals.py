@@ -71,6 +71,21 @@ def hold_back(*signals: signal.Signals) -> list[int]:
     return passed
 
 
+def test_ctrl_c_that_may_not_count_at_once_is_held_back_however_often_it_comes() -> None:
+    reached = 0
+
+    def interrupted_thrice() -> None:
+        nonlocal reached
+        with held_back(even_ctrl_c_again=True):
+            for _ in range(3):
+                signal.raise_signal(signal.SIGINT)
+                reached += 1
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_thrice()
+    assert reached == 3
+
+
 @pytest.mark.parametrize("number", ALL)
 def test_a_signal_that_is_held_back_comes_when_the_block_is_through(number: signal.Signals) -> None:
     assert hold_back(number) == [number]

@@ -30,7 +30,7 @@ import torch
 
 from catchment.host.given_numbers import is_whole
 from catchment.host.layers import ParamHeader, Pass, Timeline, TrainingError, TransferPort, WireType, pack_header
-from catchment.host.optimizer.exponents import LayerExponents, largest_notes
+from catchment.host.optimizer.exponents import MANY, LayerExponents, largest_notes
 from catchment.host.optimizer.layer_update import update_layer
 from catchment.host.optimizer.node import PassRecord
 from catchment.host.optimizer.options import NodeOptions
@@ -46,10 +46,6 @@ from catchment.host.optimizer.torch_options import pack_groups, torch_groups
 
 if TYPE_CHECKING:
     from catchment.host.optimizer.store import Transfer
-
-
-_MANY = 1 << 31
-"""Training passes, updates or planes: more than there will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +151,12 @@ class StreamingNode:
         if not self._streaming.snapshot_every and self._streaming.group is None:
             return
         layers = tuple(
-            LayerVersion(_MANY, version.digests, (_MANY,) * len(layer.tensors), largest_notes(layer, options.exponents))
+            LayerVersion(MANY, version.digests, (MANY,) * len(layer.tensors), largest_notes(layer, options.exponents))
             for layer, version in zip(store.geometry.table, store.state.layers, strict=True)
         )
         groups = pack_groups(store.geometry.table, torch_groups(self._rules, store.state.trained))
-        notes = {"norm": -sys.float_info.max, "loss_scale": [sys.float_info.max, _MANY, _MANY], "groups": groups}
-        room = store.room_for_snapshots(ModelState(layers, _MANY, notes))
+        notes = {"norm": -sys.float_info.max, "loss_scale": [sys.float_info.max, MANY, MANY], "groups": groups}
+        room = store.room_for_snapshots(ModelState(layers, MANY, notes))
         others = sum(snapshot_step(name) is None for name in store.snapshots)
         if keep + others > room:
             besides = f" besides {others} that have names of their own" if others else ""

@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import AllgatherOptions
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.whole_number import whole
 from catchment.host.torch.distributed.carried import check_carried, in_words
 from catchment.host.torch.distributed.companion import Companion
@@ -256,7 +257,7 @@ class Beside:
         what, hint = f"{call} rank", f"the ranks of this group are 0 to {self._size - 1}, and this one is {self._rank}"
         peer = whole(what, rank, hint)
         if not 0 <= peer < self._size or peer == self._rank:
-            raise CollectiveError(f"{what} {peer}", kind="argument", hint=hint)
+            raise wrong(f"{what} {peer}", hint)
         return peer
 
     def _gloo(self, operation: str) -> Any:
@@ -280,7 +281,7 @@ class Beside:
 def _tag(call: str, tag: int) -> int:
     what, hint = f"{call} with tag", f"give a whole number, 0..{_MOST_TAG}"
     if not 0 <= whole(what, tag, hint) <= _MOST_TAG:
-        raise CollectiveError(f"{what} {tag}", kind="argument", hint=hint)
+        raise wrong(f"{what} {tag}", hint)
     return int(tag)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
-from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.ports import is_socket
 from catchment.host.collectives.rail_parts import names_rails
 from catchment.wire.rail_labels import labels_beside
@@ -49,17 +49,17 @@ class JobFile:
                 if label and label not in on_rails  # the job of all workers has an empty one
             }
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise _wrong(
+            raise wrong(
                 f"{path} describes no job ({type(error).__name__}: {error})",
                 "write it with `catchment job show --json`",
             ) from None
         if not 0 < len(workers) <= size or any(of_first(member, "role") != "peer" for member in workers):
-            raise _wrong(
+            raise wrong(
                 f"the job of {path} has {len(workers)} workers of kind {document.get('kind')}, the group {size} ranks",
                 f"create it with --kind allreduce and a worker for each host, {size} at most",
             )
         if rails and len(workers) != size:
-            raise _wrong(
+            raise wrong(
                 f"the job of {path} is on several rails and has {len(workers)} workers, the group {size} ranks",
                 "on several rails each host is one rank; create the job with --rail for more",
             )
@@ -79,11 +79,11 @@ class JobFile:
         """
         if host is not None:
             if host not in self._members:
-                raise _wrong(f"host {host} is not in the job of {self._path}", f"in it are: {', '.join(self._members)}")
+                raise wrong(f"host {host} is not in the job of {self._path}", f"in it are: {', '.join(self._members)}")
             return host, self._members[host]
         ours = [name for name in self.workers if _is_here(self._members[name])]
         if not ours:
-            raise _wrong(
+            raise wrong(
                 f"no member of the job of {self._path} has an address of this host", "set CATCHMENT_HOST to its name"
             )
         name = ours[0] if len(ours) == 1 else self.workers[rank * len(self.workers) // self._size]
@@ -159,7 +159,3 @@ def _is_own(address: str) -> bool:
         except OSError:
             return False
         return True
-
-
-def _wrong(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="argument", hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.errors import wrong
 
 
 def patience_of(timeout: Any) -> timedelta:
@@ -21,6 +21,4 @@ def patience_of(timeout: Any) -> timedelta:
             return timedelta(seconds=timeout)
         except (ValueError, OverflowError):
             pass
-    raise CollectiveError(
-        f"a timeout of {timeout!r}", kind="argument", hint="give a datetime.timedelta, or seconds as a float"
-    )
+    raise wrong(f"a timeout of {timeout!r}", "give a datetime.timedelta, or seconds as a float")

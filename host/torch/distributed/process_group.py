@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.torch.distributed.beside import Beside
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.name import BACKEND
@@ -321,13 +322,13 @@ class SwitchProcessGroup(dist.ProcessGroup):
 def _checked_reduction(reduction: Any) -> Any:
     known = isinstance(reduction, dist.ReduceOp | dist.ReduceOp.RedOpType)
     if not known:
-        raise _argument(f"a reduction {reduction!r}", "give a dist.ReduceOp, such as dist.ReduceOp.SUM")
+        raise wrong(f"a reduction {reduction!r}", "give a dist.ReduceOp, such as dist.ReduceOp.SUM")
     return reduction
 
 
 def _check_pairs(call: str, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
     if len(outputs) != len(inputs):
-        raise _argument(f"{call} of {len(inputs)} inputs into {len(outputs)} outputs", "give as many of both")
+        raise wrong(f"{call} of {len(inputs)} inputs into {len(outputs)} outputs", "give as many of both")
 
 
 def _by_input(output_lists: list[list[torch.Tensor]], inputs: Tensors) -> list[list[torch.Tensor]]:
@@ -335,7 +336,3 @@ def _by_input(output_lists: list[list[torch.Tensor]], inputs: Tensors) -> list[l
     for outputs in output_lists:
         _check_pairs("all_gather_coalesced", outputs, inputs)
     return [list(parts) for parts in zip(*output_lists, strict=True)]
-
-
-def _argument(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="argument", hint=hint)

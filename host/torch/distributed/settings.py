@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, RailPolicy, Scaling, Whole
+from catchment.host.collectives import ABSENT, Block, Fixed, RailPolicy, Scaling, Whole
 from catchment.host.collectives.calls import positive_nanoseconds
+from catchment.host.collectives.errors import wrong
 
 (
     JOB,
@@ -111,16 +112,14 @@ class Settings:
     def __post_init__(self) -> None:
         for name, types, hint in _TAKEN:
             if not isinstance(value := getattr(self, name), types):
-                raise _wrong(f"Settings.{name} {value!r}", hint)
+                raise wrong(f"Settings.{name} {value!r}", hint)
         if not all(isinstance(rail, str) for rail in self.rails):
-            raise _wrong(f"Settings.rails {self.rails!r}", "give a tuple of the rails' names")
+            raise wrong(f"Settings.rails {self.rails!r}", "give a tuple of the rails' names")
         positive_nanoseconds("a switch that may be absent for", self.absent)
         if self.job is not None and self.controller is not None:
-            raise _wrong("a job file and a controller are given", "give one of them")
+            raise wrong("a job file and a controller are given", "give one of them")
         if self.rails and self.job is None:
-            raise _wrong(
-                f"rails {', '.join(self.rails)} without a job file", f"set {JOB} to the file of a job on rails"
-            )
+            raise wrong(f"rails {', '.join(self.rails)} without a job file", f"set {JOB} to the file of a job on rails")
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -160,20 +159,20 @@ def _scaling(text: str) -> Scaling:
             exponent = 1000
         if -128 <= exponent <= 127:
             return Fixed(exponent)
-    raise _wrong(f"{SCALING}={text}", "give block, whole, or fixed:E with E from -128 to 127")
+    raise wrong(f"{SCALING}={text}", "give block, whole, or fixed:E with E from -128 to 127")
 
 
 def _rails(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names) or len(set(names)) != len(names):
-        raise _wrong(f"{RAILS}={text}", "give all, or names of rails, comma between, each once")
+        raise wrong(f"{RAILS}={text}", "give all, or names of rails, comma between, each once")
     return () if names == ("all",) else names
 
 
 def _policy(text: str) -> RailPolicy:
     known = {policy.name.lower(): policy for policy in RailPolicy}
     if text not in known:
-        raise _wrong(f"{RAIL_POLICY}={text}", f"give one of {', '.join(known)}")
+        raise wrong(f"{RAIL_POLICY}={text}", f"give one of {', '.join(known)}")
     return known[text]
 
 
@@ -182,7 +181,7 @@ def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text is None:
         return default
     if text not in ("0", "1"):
-        raise _wrong(f"{name}={text}", "give 0 or 1")
+        raise wrong(f"{name}={text}", "give 0 or 1")
     return text == "1"
 
 
@@ -195,7 +194,7 @@ def _seconds(environment: Mapping[str, str], name: str, otherwise: float) -> flo
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise _wrong(f"{name}={text}", "give a positive number of seconds")
+        raise wrong(f"{name}={text}", "give a positive number of seconds")
     return seconds
 
 
@@ -203,14 +202,14 @@ def _native(text: str | None) -> bool | None:
     if text is None:
         return None
     if text not in ("c++", "python"):
-        raise _wrong(f"{PROCESS_GROUP}={text}", "give c++ or python")
+        raise wrong(f"{PROCESS_GROUP}={text}", "give c++ or python")
     return text == "c++"
 
 
 def _access(address: str, environment: Mapping[str, str]) -> ControllerAccess:
     missing = [name for name in (JOB, CERTIFICATES) if not environment.get(name)]
     if missing:
-        raise _wrong(f"{CONTROLLER} is set, but not {' and '.join(missing)}", "set them too: docs/reference/pytorch.md")
+        raise wrong(f"{CONTROLLER} is set, but not {' and '.join(missing)}", "set them too: docs/reference/pytorch.md")
     return ControllerAccess(
         address=address,
         job=environment[JOB],
@@ -225,12 +224,8 @@ def _token(environment: Mapping[str, str]) -> str:
         return token
     file = environment.get(TOKEN_FILE)
     if not file:
-        raise _wrong(f"{CONTROLLER} is set, but neither {TOKEN} nor {TOKEN_FILE}", "`job create` gave the token")
+        raise wrong(f"{CONTROLLER} is set, but neither {TOKEN} nor {TOKEN_FILE}", "`job create` gave the token")
     try:
         return Path(file).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(f"{TOKEN_FILE}={file} cannot be read: {error}", "name the file of `job create`") from None
-
-
-def _wrong(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="argument", hint=hint)
+        raise wrong(f"{TOKEN_FILE}={file} cannot be read: {error}", "name the file of `job create`") from None

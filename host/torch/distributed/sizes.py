@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.whole_number import whole
 
 
@@ -26,12 +27,12 @@ class Sizes:
             CollectiveError: kind ``argument``: a list has not one tensor for each rank, or the types differ.
         """
         if len(outputs) != ranks or len(inputs) != ranks:
-            raise _argument(
+            raise wrong(
                 f"all_to_all of {len(inputs)} tensors into {len(outputs)}",
                 f"give {ranks} and {ranks}, one for each rank",
             )
         if len({tensor.dtype for tensor in (*outputs, *inputs)}) > 1:
-            raise _argument("all_to_all of tensors of several types", "give them one type")
+            raise wrong("all_to_all of tensors of several types", "give them one type")
         return cls([tensor.numel() for tensor in inputs], [tensor.numel() for tensor in outputs])
 
     @classmethod
@@ -50,7 +51,7 @@ class Sizes:
         """
         output, given = tensors
         if output.dtype != given.dtype:
-            raise _argument(f"all_to_all_single of {given.dtype} into {output.dtype}", "give them one type")
+            raise wrong(f"all_to_all_single of {given.dtype} into {output.dtype}", "give them one type")
         return cls(_elements(given, splits[1], ranks, "input"), _elements(output, splits[0], ranks, "output"))
 
 
@@ -83,12 +84,8 @@ def _elements(tensor: torch.Tensor, splits: Sequence[int], ranks: int, name: str
     hint = f"give {ranks} sizes whose sum is {rows}, or as many rows for each rank"
     splits = [whole(f"all_to_all_single with {name} splits, of which one is", size, hint) for size in splits]
     if len(splits) != ranks or min(splits) < 0 or sum(splits) != rows:
-        raise _argument(
+        raise wrong(
             f"all_to_all_single with {name} splits {list(splits)} of {rows} rows",
             hint,
         )
     return [size * (tensor.numel() // max(1, rows)) for size in splits]
-
-
-def _argument(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="argument", hint=hint)

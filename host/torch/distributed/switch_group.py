@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
+from catchment.host.collectives.errors import wrong
 from catchment.host.torch.distributed.later_work import LaterWork
 from catchment.host.torch.distributed.layouts import in_one_piece, is_plain, refuse_shared_elements
 from catchment.host.torch.distributed.ranks import RankOrder
@@ -154,7 +155,7 @@ class SwitchGroup:
         after: list[Step] = []
         for output, source in zip(outputs, inputs, strict=True):
             if output.numel() != source.numel() * self._communicator.size or output.dtype != source.dtype:
-                raise _argument(
+                raise wrong(
                     f"all_gather of {source.numel()} x {source.dtype} into {output.numel()} x {output.dtype}",
                     f"the output has {self._communicator.size} times the elements of the input",
                 )
@@ -171,12 +172,12 @@ class SwitchGroup:
         flats: list[tuple[Tensors, torch.Tensor]] = []
         for listed, source in zip(outputs, inputs, strict=True):
             if len(listed) != self._communicator.size:
-                raise _argument(
+                raise wrong(
                     f"all_gather into a list of {len(listed)} tensors",
                     f"give one for each of the {self._communicator.size} ranks",
                 )
             if any(output.numel() != source.numel() or output.dtype != source.dtype for output in listed):
-                raise _argument(
+                raise wrong(
                     f"all_gather of {source.numel()} x {source.dtype} into tensors of another size or type",
                     "every output is like the input; pad, or use all_gather_object",
                 )
@@ -202,7 +203,7 @@ class SwitchGroup:
         after: list[Step] = []
         for output, source in zip(outputs, inputs, strict=True):
             if source.numel() != output.numel() * self._communicator.size or output.dtype != source.dtype:
-                raise _argument(
+                raise wrong(
                     f"reduce_scatter of {source.numel()} x {source.dtype} into {output.numel()} x {output.dtype}",
                     f"the input has {self._communicator.size} times the elements of the output",
                 )
@@ -318,9 +319,7 @@ class SwitchGroup:
     def _root(self, root: int) -> int:
         """The worker index of an operation's root."""
         if not 0 <= root < self._communicator.size:
-            raise _argument(
-                f"invalid root rank: {root}", f"the ranks of this group are 0 to {self._communicator.size - 1}"
-            )
+            raise wrong(f"invalid root rank: {root}", f"the ranks of this group are 0 to {self._communicator.size - 1}")
         return self._order.worker(root)
 
     def _several(
@@ -420,9 +419,9 @@ def _of_call(error: CollectiveError, asked: str) -> CollectiveError:
 def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
     """A flat tensor to work on, and what is to be done afterwards so that the result is in `tensor`."""
     if tensor.is_sparse or tensor.is_complex():
-        raise _argument(f"a tensor of {tensor.dtype}, {tensor.layout}", "make it dense and real first")
+        raise wrong(f"a tensor of {tensor.dtype}, {tensor.layout}", "make it dense and real first")
     if tensor.device.type != "cpu":
-        raise _argument(f"a tensor on {tensor.device}", "copy it to the CPU first")
+        raise wrong(f"a tensor on {tensor.device}", "copy it to the CPU first")
     source = tensor.detach()
     if is_plain(source):
         return source.view(-1), []
@@ -441,14 +440,10 @@ def timeout_of(opts: Any) -> timedelta:
         return timedelta(milliseconds=-1)
     timeout = getattr(opts, "timeout", None)
     if not isinstance(timeout, timedelta):
-        raise _argument(f"options {opts!r}", "give torch's options of the call, or none")
+        raise wrong(f"options {opts!r}", "give torch's options of the call, or none")
     return timeout
 
 
 def _seconds(timeout: timedelta) -> float | None:
     seconds = timeout.total_seconds()
     return seconds if seconds > 0 else None
-
-
-def _argument(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="argument", hint=hint)

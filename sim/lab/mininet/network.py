@@ -8,10 +8,9 @@ import select
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 from mininet.log import setLogLevel
@@ -22,7 +21,7 @@ from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, switch_socket
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Target, Topology
 from catchment.controlplane.topology.rates import port_faults
-from catchment.ending_signals import ending_signals
+from catchment.ending_signals import held_back
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight
 from catchment.sim.lab.mininet.claim import Claim
@@ -100,7 +99,7 @@ class MininetNetwork:
 
     def stop(self) -> None:
         """Take everything down; safe to call twice and on a half-built network."""
-        with _signals_held():
+        with held_back(even_ctrl_c_again=True):  # a clean-up cut short leaves things behind
             for process in self._popen:
                 if process.poll() is None:
                     process.kill()
@@ -348,24 +347,3 @@ class MininetNetwork:
             )  # fmt: skip
             for name in names:
                 prepare_switch_interface(name, mtu)
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Put signals that end the program off until the block is through: a clean-up cut short leaves things behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pending: list[int] = []
-
-    def remember(number: int, _frame: FrameType | None) -> None:
-        pending.append(number)
-
-    previous = {number: signal.signal(number, remember) for number in ending_signals()}
-    try:
-        yield
-    finally:
-        for held, handler in previous.items():
-            signal.signal(held, handler)
-        for number in pending:
-            signal.raise_signal(number)

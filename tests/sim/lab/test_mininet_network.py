@@ -15,8 +15,9 @@ import pytest
 
 from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target, Topology, racks, star
+from catchment.ending_signals import held_back
 from catchment.sim.lab import switch_process
-from catchment.sim.lab.mininet import MininetNetwork, NetworkError, network
+from catchment.sim.lab.mininet import MininetNetwork, NetworkError
 from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
 from catchment.sim.lab.mininet.naming import interface_prefix
@@ -181,7 +182,7 @@ def test_a_signal_that_ends_a_program_waits_for_a_clean_up(number: signal.Signal
     came: list[int] = []
     before = signal.signal(number, lambda *_: came.append(number))
     try:
-        with network._signals_held():
+        with held_back(even_ctrl_c_again=True):
             signal.raise_signal(number)
             assert came == []
     finally:
