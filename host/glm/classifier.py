@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -14,17 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from catchment.host.glm.errors import GlmError
+from catchment.host.glm.fitting import Trained, one_of
 from catchment.host.glm.model import Model
 from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats
 from catchment.host.glm.targets import Targets, class_name
 from catchment.host.glm.training import Runner, Training
 from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
-
-if TYPE_CHECKING:
-    pass
-
-from catchment.host.glm.fitting import Trained, one_of
 
 _TWO_CLASSES = Targets((0.0, 1.0))
 

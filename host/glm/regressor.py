@@ -4,21 +4,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn.base import RegressorMixin
 
 from catchment.host.glm.errors import GlmError
+from catchment.host.glm.fitting import Trained
 from catchment.host.glm.model import Model
 from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats
 from catchment.host.glm.training import Runner, Training
 from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
-
-if TYPE_CHECKING:
-    pass
-
-from catchment.host.glm.fitting import Trained
 
 
 class GLMRegressor(RegressorMixin, Trained):  # type: ignore[misc]
