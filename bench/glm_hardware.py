@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,8 +20,6 @@ _GISETTE, _REAL_SIM, _RCV1, _AMAZON, _AVAZU = cycles.PAPER_WORKLOADS
 _COLOURS = ("#2a6fbb", "#e07b28", "#3a9a5b", "#7d5bb0", "#c8443c")
 STATED = {("rcv1", 16): 2.0, ("amazon_fashion", 16): 4.8, ("amazon_fashion", 1024): 1.0}
 """How much faster model parallelism is, as section V-C says; the other bars of Figure 9 have no numbers in the text."""
-
-Iteration = Callable[[cycles.Workload, cycles.Setting], float]
 
 
 def measure(folder: Path) -> tuple[list[report.Figure], list[str]]:

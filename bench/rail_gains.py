@@ -38,7 +38,6 @@ NEAR = 0.1
 SLEEP = 0.05
 PATIENCE = 120.0
 LANES, SLOTS = 256, 32
-Sets = Mapping[RailPolicy, Sequence[Communicator]]
 
 
 @dataclass(frozen=True, slots=True)
