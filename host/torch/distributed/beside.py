@@ -99,19 +99,22 @@ class Beside:
         """See dist.all_reduce."""
         asked = _Asked("all_reduce", tensors, tensors, opts)
         given = asked.written(tensors)
-        return self._begun(asked, lambda gloo: gloo.allreduce(given, opts))
+        added = self._added(asked, given)
+        return self._begun(asked, lambda gloo: gloo.allreduce(given, added))
 
     def all_reduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.all_reduce_coalesced."""
         asked = _Asked("all_reduce_coalesced", tensors, tensors, opts)
         given = asked.written(tensors)
-        return self._begun(asked, lambda gloo: gloo.allreduce_coalesced(given, opts))
+        added = self._added(asked, given)
+        return self._begun(asked, lambda gloo: gloo.allreduce_coalesced(given, added))
 
     def reduce(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.reduce."""
         asked = _Asked("reduce", tensors, tensors, opts)
         given = asked.written(tensors) if asked.root == self._rank else asked.read(tensors)
-        return self._begun(asked, lambda gloo: gloo.reduce(given, opts))
+        added = self._added(asked, given)
+        return self._begun(asked, lambda gloo: gloo.reduce(given, added))
 
     def reduce_scatter(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Any:
         """See dist.reduce_scatter_tensor, of several."""
@@ -128,9 +131,8 @@ class Beside:
         asked = _Asked("reduce_scatter", inputs, outputs, opts)
         for output, flat, begin in zip(outputs, inputs, begins, strict=True):
             asked.pieces.taken(output, flat[begin : begin + output.numel()])
-        reduced = dist.AllreduceOptions()
-        reduced.reduceOp, reduced.timeout = opts.reduceOp, opts.timeout
-        return self._begun(asked, lambda gloo: Together([gloo.allreduce([one], reduced) for one in inputs]))
+        calls = [([flat], _of_all(self._added(asked, [flat]))) for flat in inputs]
+        return self._begun(asked, lambda gloo: Together([gloo.allreduce(*call) for call in calls]))
 
     # What is moved
 
@@ -238,6 +240,21 @@ class Beside:
 
     # How
 
+    def _added(self, asked: _Asked, given: Tensors) -> Any:
+        """Torch's options of a reduction as gloo takes it.
+
+        Gloo has no mean of integers: it adds them, and their sums are divided where they are results.
+        """
+        if asked.reduction != dist.ReduceOp.AVG or not all(map(_is_of_integers, given)):
+            return asked.opts
+        for sums in given if asked.root in (None, self._rank) else ():
+            asked.pieces.divided(sums, self._size)
+        added = type(asked.opts)()
+        added.reduceOp, added.timeout = dist.ReduceOp.SUM, asked.opts.timeout
+        if asked.root is not None:
+            added.rootRank = asked.root
+        return added
+
     def _check_lists(self, asked: _Asked, lists: Sequence[Tensors], own: Tensors) -> None:
         """Refuse lists at the root without a tensor for each rank like this rank's own: gloo tells the root alone."""
         if asked.root != self._rank:
@@ -283,6 +300,17 @@ def _tag(call: str, tag: int) -> int:
     if not 0 <= whole(what, tag, hint) <= _MOST_TAG:
         raise wrong(f"{what} {tag}", hint)
     return int(tag)
+
+
+def _is_of_integers(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def _of_all(opts: Any) -> Any:
+    """The options of an all_reduce that reduces as `opts` says."""
+    reduced = dist.AllreduceOptions()
+    reduced.reduceOp, reduced.timeout = opts.reduceOp, opts.timeout
+    return reduced
 
 
 def _flat(tensors: Tensors) -> list[torch.Tensor]:

@@ -11,13 +11,14 @@ import torch.distributed as dist
 from catchment.host.collectives import CollectiveError
 
 _FLOATS: Final = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-_INTEGERS: Final = (torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool)
+_NUMBERS: Final = (torch.int64, torch.int32, torch.int8, torch.uint8)
+_INTEGERS: Final = (*_NUMBERS, torch.bool)
 _COMPLEX: Final = (torch.complex64, torch.complex128)
 _EVERY: Final = (*_FLOATS, *_INTEGERS, *_COMPLEX)
 _REAL: Final = (*_FLOATS, *_INTEGERS)
 _REDUCED: Final[dict[Any, tuple[torch.dtype, ...]]] = {
     dist.ReduceOp.SUM: _EVERY,
-    dist.ReduceOp.AVG: (*_FLOATS, *_COMPLEX),
+    dist.ReduceOp.AVG: (*_FLOATS, *_NUMBERS, *_COMPLEX),
     dist.ReduceOp.PRODUCT: _REAL,
     dist.ReduceOp.MIN: _REAL,
     dist.ReduceOp.MAX: _REAL,

@@ -39,6 +39,7 @@ class Pieces:
 
     def __init__(self) -> None:
         self._back: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._sums: list[tuple[torch.Tensor, int]] = []
 
     def read(self, tensor: torch.Tensor) -> torch.Tensor:
         """What to read instead of `tensor`."""
@@ -66,13 +67,20 @@ class Pieces:
         refuse_shared_elements(tensor)
         self._back.append((tensor, part))
 
+    def divided(self, sums: torch.Tensor, ranks: int) -> None:
+        """Have `place` divide integers that gloo has added up, towards zero, before it puts them anywhere."""
+        self._sums.append((sums, ranks))
+
     @property
     def any_written(self) -> bool:
         """Whether `place` has anything to do."""
-        return bool(self._back)
+        return bool(self._back or self._sums)
 
     def place(self) -> None:
         """Put the results where they belong."""
+        for sums, ranks in self._sums:
+            sums.detach().div_(ranks, rounding_mode="trunc")
+        self._sums.clear()
         for given, copy in self._back:
             tensor = given.detach()  # by the thread that copies, which may differ from the caller's
             tensor.copy_(copy.view(tensor.shape))

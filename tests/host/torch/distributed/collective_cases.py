@@ -97,6 +97,30 @@ def case_all_reduce_averages(rank: int, size: int) -> None:
         check_sum(tensor, stacked(size, dtype, 1000), divisor=size)
 
 
+def case_integers_average_towards_zero(rank: int, size: int) -> None:
+    """As NCCL has it, which libraries take for granted: lightning averages the sizes of batches."""
+    for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
+        sign = torch.tensor([1, 1, -1] if dtype.is_signed else [1, 1, 1], dtype=dtype)
+        all_given = [sign * torch.tensor([other, 7 + other**2, 5 + other**2], dtype=dtype) for other in range(size)]
+        given, mean = all_given[rank], torch.stack(all_given).sum(0).div(size, rounding_mode="trunc").to(dtype)
+        ours = given.clone()
+        dist.all_reduce(ours, dist.ReduceOp.AVG)
+        assert torch.equal(ours, mean)
+        turned = torch.stack([given, given]).t()  # in another order of memory
+        dist.all_reduce(turned, dist.ReduceOp.AVG)
+        assert torch.equal(turned, torch.stack([mean, mean]).t())
+        ours = given.clone()
+        dist.reduce(ours, 1, dist.ReduceOp.AVG)
+        assert rank != 1 or torch.equal(ours, mean)
+        parts = given.repeat(size)
+        dist.reduce_scatter_single(ours, parts, dist.ReduceOp.AVG)
+        assert torch.equal(ours, mean)
+        assert torch.equal(parts, given.repeat(size))
+        several = [given.clone(), given.clone()]
+        dist.all_reduce_coalesced(several, dist.ReduceOp.AVG)
+        assert all(torch.equal(each, mean) for each in several)
+
+
 def case_all_reduce_takes_any_layout(rank: int, size: int) -> None:
     square = data(rank, torch.float32, 40, 30)
     view = square.t()[::2]

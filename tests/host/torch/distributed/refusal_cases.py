@@ -266,7 +266,8 @@ def case_what_nobody_carries_is_refused_before_anything_is_sent(rank: int, size:
     for call, *words in (
         (lambda: dist.all_reduce(short), "all_reduce with SUM of int16", "[all_reduce(4 x int16, SUM)]", "int32"),
         (lambda: dist.reduce(short, 0), "reduce with SUM of int16"),
-        (lambda: dist.all_reduce(short.int(), dist.ReduceOp.AVG), "AVG of int32", "it takes float64"),
+        (lambda: dist.all_reduce(short, dist.ReduceOp.AVG), "AVG of int16", "it takes float64"),
+        (lambda: dist.all_reduce(short.bool(), dist.ReduceOp.AVG), "AVG of bool", "it takes float64"),
         (lambda: dist.all_reduce(double, dist.ReduceOp.BAND), "BAND of float64"),
         (lambda: dist.all_reduce(torch.ones(4), dist.ReduceOp.BXOR), "BXOR of float32"),
         (lambda: dist.all_reduce(torch.ones(4), scaled), "PREMUL_SUM", "take SUM"),
