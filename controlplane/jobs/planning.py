@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from catchment.controlplane.jobs.allocation import Allocator
 from catchment.controlplane.jobs.errors import JobError
-from catchment.controlplane.jobs.kind import Kind, all_kinds, kind_of
+from catchment.controlplane.jobs.kind import Kind, StreamKind, all_kinds, kind_of
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan, new_key
 from catchment.controlplane.jobs.rails import choose_rail
 from catchment.controlplane.jobs.tree import Branch, tree_of
@@ -64,10 +64,7 @@ def plan_job(
     if packed:
         what.check_packed(name)
     allocator = allocator or Allocator(topology)
-    if what.has_root and root is None:
-        raise JobError(f"job {name}: a {kind} job needs --root HOST, its optimizer node")
-    if root is not None and not what.has_root:
-        raise JobError(f"job {name}: --root is for jobs with an optimizer node, and this one is of kind {kind}")
+    _check_root(name, what, root)
     members = [*workers, *([root] if root is not None else [])]
     _check_members(name, workers, members, slots)
     rail = choose_rail(name, topology, members, rail, allocator.load)
@@ -80,30 +77,8 @@ def plan_job(
         _check_tags(name, topology, tree)
     _check_fan_in(name, topology, tree)
     lanes = lanes or topology.switch(tree[0].switch).lanes
-    tail = TAG_BYTES if tags else 0
-    param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes, tail=tail)
-    planned: list[StreamPlan] = []
-    for stream in what.streams_with(streams, name):
-        vectors = stream.slots or slots
-        shares = []
-        for branch in tree:
-            # A leaf takes PA on every stream, so even one that only carries heartbeats gets a slot of its own.
-            wanted = vectors if stream.mode is not Mode.BCAST else (0 if branch.parent is None else 1)
-            group = planned[0].share(branch.switch).group if planned else None
-            shares.append(allocator.share(branch.switch, wanted, group=group))
-        generation = allocator.generation()
-        planned.append(
-            StreamPlan(
-                stream.name,
-                generation,
-                stream.mode,
-                vectors,
-                tuple(shares),
-                packed and stream.packs,
-                new_key() if tags else "",
-                TERM_BITS if tags and stream.keys_follow else 0,
-            )
-        )
+    param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes, tail=TAG_BYTES if tags else 0)
+    planned = _plan_streams(what.streams_with(streams, name), tree, slots, allocator, packed=packed, tags=tags)
     return JobPlan(
         name=name,
         kind=kind,
@@ -122,6 +97,41 @@ def plan_job(
         rates={m: topology.host(m).rate for m in members if topology.host(m).rate},
         memory={m: topology.host(m).shm for m in members if topology.host(m).shm},
     )  # fmt: skip
+
+
+def _plan_streams(
+    streams: Sequence[StreamKind], tree: Sequence[Branch], slots: int, allocator: Allocator, *, packed: bool, tags: bool
+) -> list[StreamPlan]:
+    """What each stream holds on the switches of the tree; all have the groups of ports of the first one."""
+    planned: list[StreamPlan] = []
+    for stream in streams:
+        vectors = stream.slots or slots
+        shares = []
+        for branch in tree:
+            # A leaf takes PA on every stream, so even one that only carries heartbeats gets a slot of its own.
+            wanted = vectors if stream.mode is not Mode.BCAST else (0 if branch.parent is None else 1)
+            group = planned[0].share(branch.switch).group if planned else None
+            shares.append(allocator.share(branch.switch, wanted, group=group))
+        planned.append(
+            StreamPlan(
+                stream.name,
+                allocator.generation(),
+                stream.mode,
+                vectors,
+                tuple(shares),
+                packed and stream.packs,
+                new_key() if tags else "",
+                TERM_BITS if tags and stream.keys_follow else 0,
+            )
+        )
+    return planned
+
+
+def _check_root(name: str, kind: Kind, root: str | None) -> None:
+    if kind.has_root and root is None:
+        raise JobError(f"job {name}: a {kind.name} job needs --root HOST, its optimizer node")
+    if root is not None and not kind.has_root:
+        raise JobError(f"job {name}: --root is for jobs with an optimizer node, and this one is of kind {kind.name}")
 
 
 def _check_tags(name: str, topology: Topology, tree: Sequence[Branch]) -> None:
