@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from catchment.cli import p4_stf
-from catchment.cli.definitions import DefineOption, definitions
+from catchment.cli.definitions import DefineOption, IncludeOption, definitions, include_folders
 from catchment.cli.externs import ExternsOption, extern_files
 from catchment.cli.output import JsonOption, print_json
 from catchment.controlplane.errors import ControlPlaneError
@@ -25,6 +25,7 @@ def compile_program(
     target: Annotated[
         Target, typer.Option(help="What it is compiled for; bmv2 needs p4c on the PATH.")
     ] = Target.EMBEDDED,
+    include: IncludeOption = None,
     define: DefineOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the results.")] = None,
     *,
@@ -35,7 +36,14 @@ def compile_program(
     files = extern_files(externs, (".hpp",))
     if files and target is not Target.EMBEDDED:
         raise ControlPlaneError("--externs: only the embedded target takes externs of a program's own")
-    config = compile_for(target, program, definitions(define), folder=output, externs=next(iter(files), None))
+    config = compile_for(
+        target,
+        program,
+        definitions(define),
+        folder=output,
+        externs=next(iter(files), None),
+        include=include_folders(include),
+    )
     if as_json:
         print_json({"p4info": str(config.p4info), "device_config": str(config.device_config)})
     else:
@@ -49,6 +57,7 @@ def run_program(
     *,
     port: Annotated[int, typer.Option(help="Where the packets come in.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Tell each state, table, action and assignment.")] = False,
+    include: IncludeOption = None,
     define: DefineOption = None,
     externs: ExternsOption = None,
 ) -> None:
@@ -58,10 +67,18 @@ def run_program(
     from catchment.softswitch.interpreter.__main__ import run  # noqa: PLC0415
     from catchment.softswitch.interpreter.errors import InterpreterError  # noqa: PLC0415
 
-    defines = definitions(define)
+    defines, folders = definitions(define), include_folders(include)
     files = extern_files(externs, (".py",))
     try:
-        lines = run(program, packets, port=port, trace=trace, defines=defines, externs=next(iter(files), None))
+        lines = run(
+            program,
+            packets,
+            port=port,
+            trace=trace,
+            include_dirs=folders,
+            defines=defines,
+            externs=next(iter(files), None),
+        )
     except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
         raise ControlPlaneError(str(error)) from error
     for line in lines:

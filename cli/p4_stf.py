@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from catchment.cli.definitions import DefineOption, definitions
+from catchment.cli.definitions import DefineOption, IncludeOption, definitions, include_folders
 from catchment.cli.externs import ExternsOption, extern_files
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
@@ -21,7 +21,7 @@ def stf(
     program: Annotated[Path, typer.Argument(help="A P4_16 program; or a folder of programs, each beside its tests.")],
     test: Annotated[Path | None, typer.Argument(help="The test; without it PROGRAM's own, PROGRAM.stf.")] = None,
     *,
-    include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Where #include looks.")] = None,
+    include: IncludeOption = None,
     define: DefineOption = None,
     interpret: Annotated[
         bool, typer.Option("--interpret", help="Interpret the program; no C++ compiler is run.")
@@ -49,7 +49,7 @@ def stf(
         said = f"{test} is a folder, no test" if test.is_dir() else f"no test at {test}"
         raise ControlPlaneError(f"{said}: give a .stf file, or none to run those beside {program}")
     setting = Setting(
-        include or [],
+        include_folders(include),
         definitions(define),
         Engine.BOTH if both else Engine.INTERPRETED if interpret else Engine.COMPILED,
         externs=extern_files(externs, (".hpp", ".py")),

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from catchment.controlplane.topology import BY_PORTS, Switch, Target, Topology
 from catchment.lock_file import locked
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 
 
 # What an installed package, or another user's checkout, brings along; a switch has its programs in one folder that can
@@ -95,6 +95,7 @@ def compile_for(
     *,
     folder: Path | None = None,
     externs: Path | None = None,
+    include: Sequence[Path] = (),
 ) -> PipelineConfig:
     """Compile a program, or take it from the cache.
 
@@ -104,6 +105,7 @@ def compile_for(
         defines: preprocessor name -> value.
         folder: takes the results, compiled afresh; the cache by default.
         externs: C++ header that implements the program's own externs; the embedded target alone takes one.
+        include: folders in which what the program includes is looked for, in order.
 
     Raises:
         CompileError: the source or the compiler is missing, the compiler refuses the program, or the folder cannot be
@@ -112,26 +114,36 @@ def compile_for(
     if not program.is_file():
         raise CompileError(f"no P4 program at {program}")
     program = program.resolve()  # the compilers run in another folder
+    include = [searched.resolve() for searched in include]
     try:
         if folder is None:
-            return _cached(target, program, defines, externs)
+            return _cached(target, program, defines, externs, include)
         folder.mkdir(parents=True, exist_ok=True)
-        return _compile(target, program, defines, folder.resolve(), externs)
+        return _compile(target, program, defines, folder.resolve(), externs, include=include)
     except OSError as error:
         own = "" if folder is not None else "; CATCHMENT_BUILD_DIR=FOLDER names another folder for what is compiled"
         raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}{own}") from None
 
 
-def _place(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None = None) -> Path:
-    return cache_folder().resolve() / f"{program.stem}-{target}-{_fingerprint(target, program, defines, externs)}"
+def _place(
+    target: Target,
+    program: Path,
+    defines: Mapping[str, str],
+    externs: Path | None = None,
+    include: Sequence[Path] = (),
+) -> Path:
+    fingerprint = _fingerprint(target, program, defines, externs, include)
+    return cache_folder().resolve() / f"{program.stem}-{target}-{fingerprint}"
 
 
 def _is_done(folder: Path) -> bool:
     return (folder / "done").exists() or (_SHIPPED / folder.name / "done").exists()
 
 
-def _cached(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> PipelineConfig:
-    folder = _place(target, program, defines, externs)
+def _cached(
+    target: Target, program: Path, defines: Mapping[str, str], externs: Path | None, include: Sequence[Path]
+) -> PipelineConfig:
+    folder = _place(target, program, defines, externs, include)
     if (folder / "done").exists():  # whoever has done it: the folder may be root's
         return _results(target, program, folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +152,7 @@ def _cached(target: Target, program: Path, defines: Mapping[str, str], externs: 
             if _is_done(folder):
                 shutil.copytree(_SHIPPED / folder.name, folder, dirs_exist_ok=True)
             else:
-                _compile(target, program, defines, folder, externs)
+                _compile(target, program, defines, folder, externs, include=include)
             (folder / "done").touch()
     return _results(target, program, folder)
 
@@ -151,10 +163,17 @@ def _results(target: Target, program: Path, folder: Path) -> PipelineConfig:
 
 
 def _compile(
-    target: Target, program: Path, defines: Mapping[str, str], folder: Path, externs: Path | None
+    target: Target,
+    program: Path,
+    defines: Mapping[str, str],
+    folder: Path,
+    externs: Path | None,
+    *,
+    include: Sequence[Path],
 ) -> PipelineConfig:
     results = _results(target, program, folder)
     flags = [f"-D{name}={value}" for name, value in sorted(defines.items())]
+    flags += [flag for searched in include for flag in ("-I", str(searched))]
     if target is Target.EMBEDDED:
         command = [
             sys.executable, "-m", "catchment.softswitch", str(program), *flags,
@@ -179,15 +198,16 @@ def _p4c() -> str:
     return found
 
 
-def _sources(program: Path, seen: set[Path]) -> Iterator[Path]:
-    """A source and what it includes, as far as the files exist."""
+def _sources(program: Path, seen: set[Path], include: Sequence[Path]) -> Iterator[Path]:
+    """A source and what it includes, beside it or in the folders `include`, as far as the files exist."""
     program = program.resolve()
     if program in seen or not program.is_file():
         return
     seen.add(program)
     yield program
     for name in _INCLUDE.findall(program.read_text("utf-8", errors="replace")):
-        yield from _sources(program.parent / name, seen)
+        for searched in (program.parent, *include):
+            yield from _sources(searched / name, seen, include)
 
 
 def _compiler_files(target: Target) -> list[Path]:
@@ -198,9 +218,12 @@ def _compiler_files(target: Target) -> list[Path]:
     return [folder / "build.py", *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
 
 
-def _fingerprint(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> str:
+def _fingerprint(
+    target: Target, program: Path, defines: Mapping[str, str], externs: Path | None, include: Sequence[Path]
+) -> str:
     digest = hashlib.sha256(repr((str(target), sorted(defines.items()))).encode())
-    for source in _sources(program, set()):
+    digest.update("".join(f"-I{searched}\0" for searched in include).encode())
+    for source in _sources(program, set(), include):
         digest.update(hashlib.sha256(source.read_bytes()).digest())
     if externs is not None:
         digest.update(str(externs.resolve()).encode() + hashlib.sha256(externs.read_bytes()).digest())

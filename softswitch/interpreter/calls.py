@@ -35,12 +35,13 @@ class Calls(Expressions):
     # Arguments --------------------------------------------------------------------------------------------------------
 
     def copy_in(
-        self, params: Sequence[ir.Param], args: Sequence[ir.Expr]
+        self, params: Sequence[ir.Param], args: Sequence[ir.Expr], order: Sequence[int] = ()
     ) -> tuple[Variables, list[tuple[ir.Param, Place]]]:
-        """The parameters' values, and where those that come out go; evaluated from left to right."""
+        """The parameters' values, and where those that come out go; evaluated in `order`, or from left to right."""
         variables: Variables = {}
         outs: list[tuple[ir.Param, Place]] = []
-        for param, arg in zip(params, args, strict=True):
+        for at in order or range(len(params)):
+            param, arg = params[at], args[at]
             if isinstance(param.type, ExternType):
                 variables[param] = self._by_reference(arg)
             elif param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
@@ -59,7 +60,7 @@ class Calls(Expressions):
         return self.frame.variables[arg.variable]
 
     def copy_out(self, variables: Variables, outs: list[tuple[ir.Param, Place]]) -> None:
-        """Copy the arguments out, in the order of the parameters."""
+        """Copy the arguments out, in the order in which they were evaluated."""
         for param, place in outs:
             value = variables[param]
             assert not isinstance(value, ByReference)
@@ -79,7 +80,7 @@ class Calls(Expressions):
     # Callees ----------------------------------------------------------------------------------------------------------
 
     def function_call(self, call: ir.FunctionCall) -> Value | None:
-        variables, outs = self.copy_in(call.function.params, call.args)
+        variables, outs = self.copy_in(call.function.params, call.args, call.order)
         if self.trace.on:
             self.trace.line(f"function {call.function.name}({_arguments(variables)})", call.loc)
         try:
@@ -91,10 +92,10 @@ class Calls(Expressions):
             self.copy_out(variables, outs)
         return None
 
-    def action_call(self, action: ir.Action, args: Sequence[ir.Expr]) -> None:
+    def action_call(self, call: ir.ActionCall) -> None:
         """A direct call."""
-        variables, outs = self.copy_in(action.params, args)
-        self.run_action(action, variables, outs)
+        variables, outs = self.copy_in(call.action.params, call.args, call.order)
+        self.run_action(call.action, variables, outs)
 
     def run_action(self, action: ir.Action, given: Variables, outs: list[tuple[ir.Param, Place]]) -> None:
         """An action sees the variables of its control."""
@@ -116,7 +117,7 @@ class Calls(Expressions):
         assert self.frame.instance is not None
         child = self.frame.instance.children[stmt.instance.name]
         assert isinstance(child, ir.Instance)
-        variables, outs = self.copy_in(child.unit.params, stmt.args)
+        variables, outs = self.copy_in(child.unit.params, stmt.args, stmt.order)
         try:
             self.run_unit(child, variables)
         finally:

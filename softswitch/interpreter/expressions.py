@@ -160,7 +160,8 @@ class Expressions(ABC):
 
     def _aggregate(self, expr: ir.Aggregate) -> Value:
         names = [name for name, _ in members_of(expr.type)]
-        fields = dict(zip(names, [self.value(member) for member in expr.members], strict=True))
+        values = {at: self.value(expr.members[at]) for at in expr.order or range(len(expr.members))}
+        fields = {name: values[at] for at, name in enumerate(names)}
         if isinstance(expr.type, HeaderType):
             return Header(expr.type, fields, True)
         return Struct(expr.type, fields)

@@ -44,7 +44,7 @@ class Statements(Calls):
             case ir.Evaluate():
                 self._evaluate(stmt.expr)
             case ir.ActionCall():
-                self.action_call(stmt.action, stmt.args)
+                self.action_call(stmt)
             case ir.UnitApply():
                 self.unit_apply(stmt)
             case ir.SetValidity():

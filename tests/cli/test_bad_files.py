@@ -109,6 +109,18 @@ def test_definitions_mean_the_same_to_every_verb(run: Run) -> None:
         assert "is not NAME=VALUE" in run("p4", *verb, "-D", "1=2", code=2)
 
 
+@pytest.mark.parametrize("written", ['"part.p4"', "<part.p4>"])
+def test_folders_of_included_files_mean_the_same_to_every_verb(run: Run, written: str) -> None:
+    Path("x.p4").write_text(f"#include {written}\n")
+    Path("x.stf").touch()
+    Path("parts").mkdir()
+    Path("parts/part.p4").write_text("3")
+    for verb in (("compile", "x.p4"), ("run", "x.p4", "00"), ("stf", "x.p4")):
+        assert "part.p4: No such file" in run("p4", *verb, code=1)
+        assert "parts/part.p4:1:1: error: syntax error" in run("p4", *verb, "-I", "parts", code=1)
+        assert "--include absent: no such folder" in run("p4", *verb, "--include", "absent", code=1)
+
+
 def test_a_program_without_tests_says_so(run: Run) -> None:
     Path("x.p4").write_text("nonsense")
     assert "no test (.stf) beside x.p4" in run("p4", "stf", "x.p4", code=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +26,15 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
     made: list[Mapping[str, str]] = []
 
     def note(
-        target: Target, program: Path, defines: Mapping[str, str], folder: Path, externs: Path | None
+        target: Target,
+        program: Path,
+        defines: Mapping[str, str],
+        folder: Path,
+        externs: Path | None,
+        *,
+        include: Sequence[Path],
     ) -> PipelineConfig:
-        del externs
+        del externs, include
         made.append(dict(defines))
         results = programs._results(target, program, folder)
         results.p4info.write_text(repr((str(target), sorted(defines.items()))))
@@ -115,6 +121,26 @@ def test_a_changed_source_or_include_is_compiled_anew(compiled: list[Mapping[str
     assert len(compiled) == 3
 
 
+@pytest.mark.parametrize("written", ['"part.p4"', "<part.p4>"])
+def test_what_is_included_from_elsewhere_is_part_of_the_program(
+    compiled: list[Mapping[str, str]], written: str, tmp_path: Path
+) -> None:
+    """A change of a file in a folder of `include`, and another folder, tell one compilation from another."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "part.p4").write_text('#include "deeper.p4"\n')
+        (folder / "deeper.p4").write_text("first")
+    source = tmp_path / "x.p4"
+    source.write_text(f"#include {written}\n")
+    first = programs.compile_for(Target.EMBEDDED, source, {}, include=folders[:1])
+    assert programs.compile_for(Target.EMBEDDED, source, {}, include=folders[:1]) == first
+    (folders[0] / "deeper.p4").write_text("second")
+    second = programs.compile_for(Target.EMBEDDED, source, {}, include=folders[:1])
+    third = programs.compile_for(Target.EMBEDDED, source, {}, include=folders[1:])
+    assert len({config.device_config for config in (first, second, third)}) == len(compiled) == 3
+
+
 def test_each_target_has_its_own(
     compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,9 +157,15 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
     message = p4info_pb2.P4Info(tables=[{"preamble": {"id": 7, "name": "ingress.jobs", "alias": "jobs"}, "size": 64}])
 
     def compile_(
-        target: Target, program: Path, defines: Mapping[str, str], folder: Path, externs: Path | None
+        target: Target,
+        program: Path,
+        defines: Mapping[str, str],
+        folder: Path,
+        externs: Path | None,
+        *,
+        include: Sequence[Path],
     ) -> PipelineConfig:
-        del defines, externs
+        del defines, externs, include
         results = programs._results(target, program, folder)
         results.p4info.write_text(text_format.MessageToString(message))
         results.device_config.write_bytes(b"code")

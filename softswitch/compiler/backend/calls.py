@@ -50,27 +50,36 @@ class Arguments:
     """The C++ arguments of one call, and the copies back that follow it."""
 
     def __init__(
-        self, ex: ExpressionWriter, params: Sequence[ir.Param], args: Sequence[ir.Expr], *, by_reference: bool
+        self,
+        ex: ExpressionWriter,
+        params: Sequence[ir.Param],
+        args: Sequence[ir.Expr],
+        order: Sequence[int] = (),
+        *,
+        by_reference: bool,
     ) -> None:
         self._ex = ex
-        self.texts: list[str] = []
         self._copies: list[tuple[ir.Expr, str]] = []
         written = [path(a) for p, a in zip(params, args, strict=True) if p.direction.name in ("OUT", "INOUT")]
         self._cleared: list[str] = []
-        for i, (param, arg) in enumerate(zip(params, args, strict=True)):
+        order = order or range(len(args))
+        texts = {}
+        for i, at in enumerate(order):
+            param, arg = params[at], args[at]
             # What a later argument may change has to be taken now.
-            stays = by_reference and not any(has_effects(later) for later in args[i + 1 :])
+            stays = by_reference and not any(has_effects(args[later]) for later in order[i + 1 :])
             if isinstance(param.type, ExternType):
-                self.texts.append(ex.value(arg))
+                texts[at] = ex.value(arg)
             elif param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
-                self._written(param, arg, written, stays)
+                texts[at] = self._written(param, arg, written, stays)
             else:
-                self._read(param, arg, written, stays)
+                texts[at] = self._read(param, arg, written, stays)
+        self.texts = [texts[at] for at in range(len(args))]
         # `out` parameters begin as zero, but only when all arguments have been read.
         for line in self._cleared:
             ex.scope.out.line(line)
 
-    def _written(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
+    def _written(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> str:
         ex = self._ex
         arg = ex.freeze(arg)
         place = path(arg)
@@ -79,24 +88,22 @@ class Arguments:
             text = ex.place(arg)
             if param.direction is ir.Direction.OUT:
                 self._cleared.append(f"{text} = {ex.cpp(param.type, arg)}{{}};")
-            self.texts.append(text)
-            return
+            return text
         name = ex.scope.temporary()
         initial = f" = {ex.value(arg)}" if param.direction is ir.Direction.INOUT else "{}"
         ex.scope.out.line(f"{ex.cpp(param.type, arg)} {name}{initial};")
         self._copies.append((arg, name))
-        self.texts.append(name)
+        return name
 
-    def _read(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
+    def _read(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> str:
         ex = self._ex
         text = ex.value(arg)
         place = path(arg)
         shared = place is None or any(w is None or overlap(place, w) for w in written)
         literal = isinstance(arg, ir.Literal | ir.EnumValue)
         if (not is_big(param.type) and literal) or (by_reference and not shared and not literal):
-            self.texts.append(text)
-        else:
-            self.texts.append(ex.keep(param.type, text, arg))
+            return text
+        return ex.keep(param.type, text, arg)
 
     def copy_back(self) -> None:
         for target, name in self._copies:
@@ -109,7 +116,7 @@ def _leave_on_exit(ex: ExpressionWriter, exited: str) -> None:
 
 def function(ex: ExpressionWriter, call: ir.FunctionCall) -> str:
     """A P4 function. Returns its value, if it has one."""
-    arguments = Arguments(ex, call.function.params, call.args, by_reference=True)
+    arguments = Arguments(ex, call.function.params, call.args, call.order, by_reference=True)
     text = f"fn_{identifier(call.function.unique)}({', '.join(['pkt', *arguments.texts])})"
     name = ""
     if str(call.type) == "void":
@@ -122,7 +129,7 @@ def function(ex: ExpressionWriter, call: ir.FunctionCall) -> str:
 
 def action(ex: ExpressionWriter, call: ir.ActionCall) -> None:
     """A direct call; an action sees the control's variables, so that nothing goes by reference."""
-    arguments = Arguments(ex, call.action.params, call.args, by_reference=False)
+    arguments = Arguments(ex, call.action.params, call.args, call.order, by_reference=False)
     text = f"{action_name(call.action)}({', '.join(arguments.texts)})"
     if not ex.scope.program.exits.action(call.action):
         ex.scope.out.line(f"{text};")
@@ -153,7 +160,7 @@ def unit(ex: ExpressionWriter, call: ir.UnitApply) -> None:
     """A sub-control or sub-parser."""
     instance = call.instance
     assert instance.unit is not None
-    arguments = Arguments(ex, instance.unit.params, call.args, by_reference=True)
+    arguments = Arguments(ex, instance.unit.params, call.args, call.order, by_reference=True)
     sub = ex.scope.temporary()
     members = ["pkt", instance_name(instance)]
     if isinstance(instance.unit, ir.ParserUnit):

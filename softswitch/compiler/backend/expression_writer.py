@@ -30,14 +30,20 @@ class ExpressionWriter(ABC):
     def value(self, expr: ir.Expr) -> str:
         """A C++ expression for the value."""
 
-    def values(self, exprs: Sequence[ir.Expr]) -> list[str]:
-        """C++ expressions for the values, left to right: one that something later might change is kept aside."""
-        out = []
-        for i, expr in enumerate(exprs):
+    def values(self, exprs: Sequence[ir.Expr], order: Sequence[int] = ()) -> list[str]:
+        """C++ expressions for the values, evaluated in `order`, or from left to right.
+
+        One that something later might change is kept aside.
+        """
+        out = [""] * len(exprs)
+        order = order or range(len(exprs))
+        for i, at in enumerate(order):
+            expr = exprs[at]
             text = self.value(expr)
-            if not isinstance(expr, ir.Literal | ir.EnumValue) and any(has_effects(e) for e in exprs[i + 1 :]):
+            later = (exprs[other] for other in order[i + 1 :])
+            if not isinstance(expr, ir.Literal | ir.EnumValue) and any(map(has_effects, later)):
                 text = self.keep(expr.type, text, expr)
-            out.append(text)
+            out[at] = text
         return out
 
     def keep(self, t: Type, text: str, expr: ir.Expr) -> str:

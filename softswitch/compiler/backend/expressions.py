@@ -172,7 +172,7 @@ class Expressions(ExpressionWriter):
         return f"resize<{wide}>({value})"
 
     def _Aggregate(self, expr: ir.Aggregate) -> str:  # noqa: N802
-        values = self.values(expr.members)
+        values = self.values(expr.members, expr.order)
         name = self.scope.temporary()
         out = self.scope.out
         out.line(f"{self.cpp(expr.type, expr)} {name}{{}};")

@@ -86,7 +86,7 @@ def _direct_meter_read(ex: ExpressionWriter, call: ir.ExternCall) -> str:
 
 def _mark_to_drop(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     if not call.args:
-        raise unsupported(call.loc, "mark_to_drop() without standard_metadata")
+        raise unsupported(call.loc, "mark_to_drop() without standard_metadata", "write mark_to_drop(standard_metadata)")
     place = ex.place(call.args[0])
     ex.scope.out.line(f"{place}.f_egress_spec = static_cast<bits<9>>(pkt.engine.drop_port);")
     ex.scope.out.line(f"{place}.f_mcast_grp = 0;")
@@ -234,6 +234,16 @@ _HANDLERS: dict[tuple[str, str], Handler] = {
 }
 
 
+_FIELDS = "and @field_list(n) on the fields of the metadata that it keeps"
+_INSTEAD = {
+    "clone3": f"write clone_preserving_field_list(type, session, n), {_FIELDS}",
+    "resubmit": f"write resubmit_preserving_field_list(n), {_FIELDS}",
+    "recirculate": f"write recirculate_preserving_field_list(n), {_FIELDS}",
+    "Checksum16": "write verify_checksum or update_checksum, in the control of that purpose",
+}
+"""What to write instead of v1model's externs that are not taken."""
+
+
 def call(ex: ExpressionWriter, expr: ir.ExternCall) -> str:
     """Writes the call; returns its value, empty for void."""
     handler = _HANDLERS.get((expr.extern, expr.method))
@@ -242,7 +252,8 @@ def call(ex: ExpressionWriter, expr: ir.ExternCall) -> str:
             raise unsupported(expr.loc, user_externs.missing(expr.extern or expr.method))
         return user_externs.call(ex, expr)
     if handler is None:
-        raise unsupported(expr.loc, f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}")
+        what = f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}"
+        raise unsupported(expr.loc, what, _INSTEAD.get(expr.extern or expr.method, ""))
     return handler(ex, expr)
 
 

@@ -8,7 +8,7 @@ from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.expressions import ExpressionChecker
 from catchment.softswitch.compiler.check.typing import Bindings, has_variables, has_widthless
-from catchment.softswitch.compiler.check.values import BraceValue, describe
+from catchment.softswitch.compiler.check.values import BraceValue, describe, source_order
 from catchment.softswitch.compiler.diagnostics import Refusal
 from catchment.softswitch.compiler.scope import InstanceSymbol, Scope, TypeSymbol, VariableSymbol
 from catchment.softswitch.compiler.source import Location
@@ -96,6 +96,13 @@ class ArgumentChecker(ExpressionChecker):
             result.append(by_name.get(param.name))
         return result
 
+    def order(self, written: tuple[ast.Parameter, ...], args: tuple[ast.Argument, ...]) -> tuple[int, ...]:
+        """The parameters' indices as their arguments stand in a call; empty where that is the parameters' order."""
+        if not args or args[0].name is None:
+            return ()
+        names = [p.name for p in written]
+        return source_order(names, [arg.name for arg in args if arg.name is not None])
+
     def _may_be_missing(self, param: ast.Parameter, loc: Location, what: str) -> None:
         if param.default is None and not any(a.name == "optional" for a in param.annotations):
             raise Refusal(loc, f"{what}: missing argument for parameter `{param.name}`")
@@ -175,7 +182,10 @@ class ArgumentChecker(ExpressionChecker):
 
     def _default_argument(self, default: ast.Expr, param: ir.Param) -> ir.Expr:
         with self.scoped(self.globals):
-            return self.value(default, param.type)
+            value = self.value(default, param.type)
+        if not self.is_late_constant(value):
+            raise Refusal(default.loc, f"{param.name}: the default of a parameter must be a compile-time constant")
+        return value
 
     def argument(self, param: ir.Param, arg: ast.Argument, constants: bool = False) -> ir.Expr:
         """One argument."""

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.arguments import ArgumentChecker
 from catchment.softswitch.compiler.check.context import Place, UnitState
+from catchment.softswitch.compiler.check.extern_shapes import check_shape
 from catchment.softswitch.compiler.check.values import describe
 from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
 from catchment.softswitch.compiler.scope import (
@@ -111,11 +112,21 @@ class CallChecker(ArgumentChecker):
             self._place_allows(decl, callee.loc)
             if decl.name == "static_assert":
                 return self._static_assert(values, call.loc)
+            self._in_order(decl, call, values)
+            check_shape("", decl.name, signature.params, call.loc)
             return ir.ExternCall(
                 call.loc, signature.result, None, "", decl.name, signature.type_args, signature.params, values
             )
         function = self.specialised_function(decl, symbol.scope, signature.type_args)
-        return ir.FunctionCall(call.loc, signature.result, function, values)
+        return ir.FunctionCall(call.loc, signature.result, function, values, self.order(decl.params, call.args))
+
+    def _in_order(self, decl: ast.FunctionDecl, call: ast.Call, values: tuple[ir.Expr, ...]) -> None:
+        """An extern takes its arguments in the order of its parameters: refuses another where calls make it matter."""
+        if self.order(decl.params, call.args) and any(_runs_code(node) for node in ir.walk(values)):
+            hint = "name them in the order of the parameters, or call first and keep the value in a variable"
+            raise Refusal(
+                call.loc, f"{decl.name}: calls in arguments that are not in the order of the parameters", hint
+            )
 
     def _place_allows(self, decl: ast.FunctionDecl, loc: Location) -> None:
         if decl.name == "verify" and self.place is not Place.PARSER:
@@ -170,7 +181,7 @@ class CallChecker(ArgumentChecker):
         for node in ir.walk(values):
             if isinstance(node, ir.TableApply):
                 raise Refusal(node.loc, f"{node.table.name}: a table cannot be applied in the argument of an action")
-        return ir.ActionCall(call.loc, action, values)
+        return ir.ActionCall(call.loc, action, values, self.order(written, call.args))
 
     @property
     @abstractmethod
@@ -257,7 +268,8 @@ class CallChecker(ArgumentChecker):
             raise Refusal(call.loc, f"{decl.name}: cannot be applied in {self.place.value}")
         written = self.unit_syntax[unit]
         args = self.align(written, call.args, call.loc, decl.name)
-        return ir.UnitApply(call.loc, decl, self.bind(unit.params, written, args, call.loc))
+        values = self.bind(unit.params, written, args, call.loc)
+        return ir.UnitApply(call.loc, decl, values, self.order(written, call.args))
 
     def extern_method(
         self, target: ir.InstanceDecl | ir.Variable, type_: ExternType, callee: ast.Member, call: ast.Call
@@ -272,6 +284,8 @@ class CallChecker(ArgumentChecker):
         scope = self.child_scope(symbol.scope, symbol.decl.type_params, type_.type_args)
         signature = self.signature(decl, scope, call.type_args, args, call.loc)
         values = self.bind(signature.params, decl.params, args, call.loc, constants=True)
+        self._in_order(decl, call, values)
+        check_shape(type_.name, decl.name, signature.params, call.loc)
         self._core_rules(type_, decl, signature.type_args, call.loc)
         return ir.ExternCall(
             call.loc, signature.result, target, type_.name, decl.name, signature.type_args, signature.params, values
@@ -339,6 +353,10 @@ class CallChecker(ArgumentChecker):
     def _writable(self, base: ir.Expr, name: str) -> None:
         if not self.is_lvalue(base):
             raise Refusal(base.loc, f"{name}: must be applied to something that can be written")
+
+
+def _runs_code(node: object) -> bool:
+    return isinstance(node, ir.FunctionCall | ir.ExternCall | ir.TableApply)
 
 
 def _is_stack(type_: Type) -> bool:

@@ -116,7 +116,8 @@ class ExpressionChecker(OperatorChecker):
         if isinstance(symbol, ConstantSymbol):
             return relocate(symbol.value, loc)
         kind = type(symbol).__name__.removesuffix("Symbol").lower()
-        raise Refusal(loc, f"{name}: a {kind} cannot be used as a value")
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise Refusal(loc, f"{name}: {article} {kind} cannot be used as a value")
 
     # members
 
@@ -287,6 +288,8 @@ def _why_not(expr: ir.Expr) -> str:
 
 
 def _near_fields(type_: FieldsType) -> str:
+    if not type_.fields:
+        return "it has no fields"
     return f"it has {', '.join(f.name for f in type_.fields)}" if len(type_.fields) <= 12 else ""
 
 

@@ -310,7 +310,9 @@ class InstanceChecker(TableChecker):
         used = {i.name for i in self.frame.instances}
         unique = next(c for c in (f"{name}_inst{n or ''}" for n in range(len(used) + 1)) if c not in used)
         notes = (ir.Annotation("name", (name,)),)
-        type_ = ast.NamedType(call.callee.loc, name, False, None)
+        base = call.callee.base if isinstance(call.callee, ast.Member) else None
+        args = base.type.args if isinstance(base, ast.TypeName) and isinstance(base.type, ast.NamedType) else None
+        type_ = ast.NamedType(call.callee.loc, name, False, args)
         decl = self.make_instance(unique, type_, (), call.loc, notes=notes)
         self.frame.instances.append(decl)
         return decl

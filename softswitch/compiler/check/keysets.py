@@ -18,6 +18,9 @@ from catchment.softswitch.compiler.types import (
     Type,
 )
 
+Shape = tuple["Shape", ...] | None
+"""How the scalars of a selector are nested: None for one that is a scalar itself."""
+
 
 class KeysetChecker(StatementChecker):
     """Checks key sets against the types they are matched with."""
@@ -72,23 +75,29 @@ class KeysetChecker(StatementChecker):
     def select(self, written: ast.SelectDecl, states: set[str]) -> ir.Select:
         """`select (...) {...}`."""
         exprs: list[ir.Expr] = []
+        shapes: list[Shape] = []
         for w in written.exprs:
-            exprs += self._selectors(self.expr(w))
+            shape, scalars = self._selectors(self.expr(w))
+            shapes.append(shape)
+            exprs += scalars
         cases = []
         for case in written.cases:
             if case.next_state not in states:
                 raise Refusal(case.next_loc, f"{case.next_state}: no such state")
-            cases.append(ir.SelectCase(case.loc, self._labels(case, exprs), case.next_state))
+            cases.append(ir.SelectCase(case.loc, self._labels(case, exprs, tuple(shapes)), case.next_state))
         return ir.Select(written.loc, tuple(exprs), tuple(cases))
 
-    def _selectors(self, value: ir.Expr) -> list[ir.Expr]:
-        """The scalars that a selector stands for: a list its members, a struct its fields."""
+    def _selectors(self, value: ir.Expr) -> tuple[Shape, list[ir.Expr]]:
+        """How a selector is nested, and its scalars: of a list its members, of a struct its fields."""
+        members: list[ir.Expr] = []
         if isinstance(value, BraceValue) and not value.names:
-            return [e for member in value.members for e in self._selectors(member)]
-        if isinstance(value.type, StructType):
-            fields = [ir.FieldRef(value.loc, f.type, value, f.name) for f in value.type.fields]
-            return [e for field in fields for e in self._selectors(field)]
-        return [self._selector(value)]
+            members = list(value.members)
+        elif isinstance(value.type, StructType):
+            members = [ir.FieldRef(value.loc, f.type, value, f.name) for f in value.type.fields]
+        else:
+            return None, [self._selector(value)]
+        inner = [self._selectors(member) for member in members]
+        return tuple(shape for shape, _ in inner), [scalar for _, scalars in inner for scalar in scalars]
 
     def _selector(self, value: ir.Expr) -> ir.Expr:
         if isinstance(value.type, BitType | IntType | EnumType | SerEnumType | ErrorType) or str(value.type) == "bool":
@@ -97,7 +106,9 @@ class KeysetChecker(StatementChecker):
             value.loc, f"select on a value of type {describe(value)}", "select on bit, int, bool, enum or error"
         )
 
-    def _labels(self, case: ast.SelectCaseDecl, exprs: list[ir.Expr]) -> tuple[ir.Match, ...]:
+    def _labels(
+        self, case: ast.SelectCaseDecl, exprs: list[ir.Expr], shapes: tuple[Shape, ...]
+    ) -> tuple[ir.Match, ...]:
         keys = case.keys
         if len(keys) == 1 and isinstance(keys[0], ast.Anything):
             return tuple(ir.Match(keys[0].loc, ir.MatchValueKind.ANY) for _ in exprs)
@@ -105,10 +116,29 @@ class KeysetChecker(StatementChecker):
             symbol = self.scope.find(keys[0].name)
             if isinstance(symbol, ValueSetSymbol):
                 return (self._value_set(keys[0], symbol.value_set, TupleType(tuple(e.type for e in exprs))),)
-        keys = tuple(item for key in keys for item in _items(key))
+        keys = _spread(keys, shapes)
         if len(keys) != len(exprs):
             raise Refusal(case.loc, f"a label of {len(keys)} values for {len(exprs)} selectors")
         return tuple(self.keyset(k, e.type) for k, e in zip(keys, exprs, strict=True))
+
+
+def _spread(keys: tuple[ast.Expr, ...], shapes: tuple[Shape, ...]) -> tuple[ast.Expr, ...]:
+    """A label's values for single scalars: nested lists one by one; `_` for a nested selector fits all in it."""
+    if len(keys) != len(shapes):
+        return tuple(item for key in keys for item in _items(key))
+    spread: list[ast.Expr] = []
+    for key, shape in zip(keys, shapes, strict=True):
+        if shape is None:
+            spread += _items(key)
+        elif isinstance(key, ast.Anything):
+            spread += [key] * _scalars(shape)
+        else:
+            spread += _spread(key.items, shape) if isinstance(key, ast.ListExpr) else (key,)
+    return tuple(spread)
+
+
+def _scalars(shape: Shape) -> int:
+    return 1 if shape is None else sum(map(_scalars, shape))
 
 
 def _items(key: ast.Expr) -> tuple[ast.Expr, ...]:

@@ -67,8 +67,10 @@ class StatementChecker(CallChecker):
 
     def function_body(self, written: ast.Block, result: Type) -> ir.Block:
         """A function's body; one that returns a value must do so on every path."""
+        before = len(self.diagnostics.errors)
         body = self.block(written)
-        if not isinstance(result, VoidType) and not _always_returns(body):
+        refused = len(self.diagnostics.errors) > before  # what was refused may be the return that is missed
+        if not isinstance(result, VoidType) and not refused and not _always_returns(body):
             raise Refusal(written.loc, f"this function does not return a value of type {result} on all paths")
         return body
 

@@ -128,6 +128,12 @@ class TableChecker(KeysetChecker):
             found[written_property.name] = written_property
         return found
 
+    def _delta(self, written: ast.PropertyDecl) -> int:
+        value = self.constant_int(written.value, "priority_delta")
+        if value < 1:
+            raise Refusal(written.value.loc, f"{value}: priority_delta must be 1 or more")
+        return value
+
     def _flag(self, written: ast.PropertyDecl) -> bool:
         value = self.expr(written.value)
         if isinstance(value, ir.Literal) and isinstance(value.value, bool):
@@ -263,10 +269,12 @@ class TableChecker(KeysetChecker):
         properties: dict[str, ast.PropertyDecl],
     ) -> tuple[ir.Entry, ...]:
         written = table.entries
+        delta = 1 if "priority_delta" not in properties else self._delta(properties["priority_delta"])
         if written is None:
             return ()
-        if not keys:
-            raise Refusal(table.loc, f"{table.name}: entries of a table without keys")
+        if not keys and written.entries:
+            message = f"{table.name}: entries of a table without keys"
+            raise Refusal(written.entries[0].loc, message, "its default_action always runs")
         if "implementation" in properties and written.entries:
             message = f"{table.name}: entries of a table with an implementation, whose members the control plane adds"
             raise Refusal(written.entries[0].loc, message, "leave the implementation out, or the entries")
@@ -278,13 +286,8 @@ class TableChecker(KeysetChecker):
                     raise Refusal(entry.loc, "const entries cannot have priorities: the first that matches wins")
             check_annotated(entries)
         else:
-            wins, delta = properties.get("largest_priority_wins"), properties.get("priority_delta")
-            entries = assign_priorities(
-                entries,
-                matched,
-                largest_wins=wins is None or self._flag(wins),
-                delta=1 if delta is None else self.constant_int(delta.value, "priority_delta"),
-            )
+            wins = properties.get("largest_priority_wins")
+            entries = assign_priorities(entries, matched, largest_wins=wins is None or self._flag(wins), delta=delta)
         entries = without_empty(entries)
         refuse_duplicates(entries, matched)
         return entries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from catchment.softswitch.compiler import fold, ir
@@ -18,6 +19,7 @@ from catchment.softswitch.compiler.types import (
     InfIntType,
     IntType,
     ListType,
+    NewTypeName,
     SerEnumType,
     StackType,
     StringType,
@@ -117,7 +119,9 @@ class ValueChecker(TypeChecker):
                 members = self._named_members(braces, target)
             else:
                 members = self._listed_members(braces, types, target)
-            return ir.Aggregate(braces.loc, target, members)
+            return ir.Aggregate(
+                braces.loc, target, members, source_order([f.name for f in target.fields], braces.names)
+            )
         if braces.names:
             return None
         if isinstance(target, TupleType):
@@ -201,8 +205,10 @@ class ValueChecker(TypeChecker):
             return expr
         source, wanted = _strip(expr.type), _strip(target)
         if _are_unrelated(expr.type, target):
+            name = _name_of(target) or _name_of(expr.type)
+            assert name is not None, "one of them has a name"
             message = f"cannot cast from {expr.type} to {target}"
-            raise Refusal(expr.loc, message, f"a `type` is cast to and from {wanted}: cast to that first")
+            raise Refusal(expr.loc, message, f"{name.name} is cast to and from {name.underlying}: cast to that first")
         if not _castable(source, wanted):
             converted = self._implicit(expr, target)
             if converted is None:
@@ -217,6 +223,13 @@ class ValueChecker(TypeChecker):
         return ir.Cast(expr.loc, target, expr)
 
 
+def source_order(declared: Sequence[str], given: Sequence[str]) -> tuple[int, ...]:
+    """The indices of what is declared, those `given` first and in their order; empty when that changes nothing."""
+    indices = [declared.index(name) for name in given]
+    indices += [i for i in range(len(declared)) if i not in indices]
+    return () if indices == sorted(indices) else tuple(indices)
+
+
 def _strip(type_: Type) -> Type:
     """The type without `type` names and enum names."""
     if isinstance(type_, SerEnumType):
@@ -226,10 +239,16 @@ def _strip(type_: Type) -> Type:
     return type_
 
 
+def _name_of(type_: Type) -> NewTypeName | None:
+    return type_.newtype if isinstance(type_, BitType | IntType | BoolType) else None
+
+
 def _are_unrelated(source: Type, target: Type) -> bool:
-    """Whether both were made by `type` declarations, and neither from the other."""
-    one, other = (t.newtype if isinstance(t, BitType | IntType | BoolType) else None for t in (source, target))
-    return one is not None and other is not None and one.underlying != target and other.underlying != source
+    """Whether one was made by a `type` declaration, and neither from the other; `int` is cast to any."""
+    one, other = _name_of(source), _name_of(target)
+    if (one is None and other is None) or isinstance(source, InfIntType):
+        return False
+    return not ((one is not None and one.underlying == target) or (other is not None and other.underlying == source))
 
 
 def _castable(source: Type, target: Type) -> bool:

@@ -21,10 +21,11 @@ class InstanceRef(Expr):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Expr):
-    """A call of a P4 function; arguments in parameter order."""
+    """A call of a P4 function; arguments in parameter order, evaluated in `order` (empty: as they stand)."""
 
     function: Function
     args: tuple[Expr, ...]
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +57,23 @@ class TableApply(Expr):
 
 @dataclass(frozen=True, slots=True)
 class ActionCall(Stmt):
-    """A direct call of an action; arguments for all its parameters, in order."""
+    """A direct call of an action; arguments for all its parameters, evaluated in `order` (empty: as they stand)."""
 
     action: Action
     args: tuple[Expr, ...]
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnitApply(Stmt):
-    """`instance.apply(args)` of a sub-control or sub-parser; directions are those of `instance.unit.params`."""
+    """`instance.apply(args)` of a sub-control or sub-parser; directions are those of `instance.unit.params`.
+
+    Arguments are evaluated in `order` (empty: as they stand).
+    """
 
     instance: InstanceDecl
     args: tuple[Expr, ...]
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

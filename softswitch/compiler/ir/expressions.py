@@ -142,9 +142,13 @@ class Mux(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Expr):
-    """A struct, header (then valid) or tuple made of its members, in the order of the type's fields."""
+    """A struct, header (then valid) or tuple made of its members, in the order of the type's fields.
+
+    They are evaluated in `order` (empty: as they stand).
+    """
 
     members: tuple[Expr, ...]
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

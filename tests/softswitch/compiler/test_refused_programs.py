@@ -48,6 +48,11 @@ TYPES = [
     ("cut register", "register<bit<8>>(<!>0x100000000) r;", "the size of register is a bit<32>: 0 to 4294967295"),
     ("negative register", "register<bit<8>>(size = <!>-1) r;", "-1: the size of register"),
     ("cut counter", "counter(<!>1 << 32, CounterType.packets) c;", "4294967296: the size of counter"),
+    (
+        "default that is called for",
+        "bit<8> g() { return 3; } bit<8> f(in bit<8> x = <!>g()) { return x; } bit<8> h() { return f(); }",
+        "the default of a parameter must be a compile-time constant",
+    ),
     ("cut profile", "action_profile(<!>0x1_0000_0001) p;", "4294967297: the size of action_profile"),
 ]
 
@@ -75,6 +80,13 @@ LOCALS = [
     ("defaultonly", TABLE.replace("{ NoAction", "{ <!>@defaultonly(1) NoAction") % "", "takes no arguments"),
     ("size of a table", TABLE % "size = <!>99999999999;", "is 0 to 2147483647"),
     ("negative size", TABLE % "size = <!>-1;", "is 0 to 2147483647"),
+    ("steps of priorities without entries", TABLE % "priority_delta = <!>0;", "priority_delta must be 1 or more"),
+    (
+        "steps of priorities down",
+        "table t { key = { hdr.h.a : ternary; } actions = { NoAction; } priority_delta = <!>-2;"
+        " entries = { 1 : NoAction(); 2 : NoAction(); } }",
+        "priority_delta must be 1 or more",
+    ),
 ]
 
 

@@ -73,6 +73,13 @@ def test_generic_control(tmp_path: Path) -> None:
     assert widths == [BitType(8), BitType(32)]
 
 
+def test_direct_application_of_a_generic_control(tmp_path: Path) -> None:
+    top = "control g<T>(inout T x) { apply { T y = x; x = y; } }"
+    result = checked(tmp_path, program(top=top, body="g<bit<8>>.apply(meta.x); g<bit<16>>.apply(meta.y);"))
+    applied = [s.instance.unit for s in ingress(result).body.body if isinstance(s, ir.UnitApply)]
+    assert [unit.params[0].type for unit in applied if unit is not None] == [BitType(8), BitType(16)]
+
+
 def test_table(tmp_path: Path) -> None:
     locals_ = """
     action a(in bit<8> bound, bit<8> data) { meta.x = bound + data; }

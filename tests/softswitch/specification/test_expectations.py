@@ -95,6 +95,12 @@ STATEMENTS: list[tuple[str, str, int]] = [
         7,
     ),
     (
+        "8.19 a member that becomes valid, and a choice (docs/reference/v1model.md) for one that does not",
+        "either_t u; byte_h none; none.setInvalid(); u.y.setValid(); u.x = {3}; if (u.y.isValid()) { r = 1; }"
+        " u.y.setInvalid(); u.z = none; if (u.x.isValid()) { r = r + 2; } u.x = none; if (u.isValid()) { r = r + 4; }",
+        2,
+    ),
+    (
         "8.20 push_front",
         "fill(s); s.push_front(1); r = held(s);",
         0x0_1_2_3,
@@ -106,6 +112,13 @@ STATEMENTS: list[tuple[str, str, int]] = [
     ("8.20 the size of a stack", "r = s.size;", 4),
     ("10 arguments are copied in and out, in order", "bit<32> x = 5; both(x, x); r = x;", 8),
     ("10 an out parameter is not copied in", "bit<32> x = 5; set_only(x); r = x;", 11),
+    ("10 named arguments are evaluated as they stand", "r = less(y = touch(t), x = touch(t)) * 10 + t;", 12),
+    ("10 named arguments are copied out as they stand", "bit<32> x = 5; both(y = x, x = x); r = x;", 6),
+    (
+        "8.14 fields by their names are evaluated as they stand",
+        "pair_t p = { y = (bit<8>)touch(t), x = (bit<8>)touch(t) }; r = (bit<32>)p.x * 10 + (bit<32>)p.y;",
+        21,
+    ),
     ("10 a function returns its value", "r = larger(a, b) - larger(b, one);", 100),
     ("12.4 return ends a function", "r = early(a);", 1),
     ("12.6 conditional statement", "if (a < b) r = 1; else if (a == 200) r = 2; else r = 3;", 2),
@@ -132,6 +145,7 @@ PROGRAM = """\
 enum bit<8> Kind {{ first = 10, second = 20 }}
 struct pair_t {{ bit<8> x; bit<8> y; }}
 header byte_h {{ bit<8> v; }}
+header_union either_t {{ byte_h x; byte_h y; byte_h z; }}
 header in_h {{ {inputs} }}
 header out_h {{ {outputs} }}
 struct headers_t {{ in_h i; out_h o; }}
@@ -140,6 +154,7 @@ bit<32> touch(inout bit<32> t) {{ t = t + 1; return t; }}
 bit<32> word(in int<8> x) {{ return (bit<32>)(int<32>)x; }}
 bit<32> word16(in int<16> x) {{ return (bit<32>)(int<32>)x; }}
 void both(inout bit<32> x, inout bit<32> y) {{ x = x + 1; y = y + 3; }}
+bit<32> less(in bit<32> x, in bit<32> y) {{ return x - y; }}
 void set_only(out bit<32> x) {{ x = 11; }}
 bit<32> larger(in bit<8> x, in bit<8> y) {{ if (x > y) {{ return (bit<32>)x; }} return (bit<32>)y; }}
 bit<32> early(in bit<8> x) {{ bit<32> r = 1; if (x == 200) {{ return r; }} r = 2; return r; }}
