@@ -14,6 +14,8 @@ from catchment.wire.generated.constants import DataType
 ENTRY = 64
 """Bytes of an entry: 16 lanes."""
 TENSORS = 32
+_BEYOND = 1 << 38
+"""The byte address behind the last one that a tensor can have."""
 SYNC_ID = 0x4E59_5343
 _VERSION = 1
 Operation = Literal["sum", "maximum"]
@@ -98,6 +100,8 @@ class SyncNode:
             raise NicError(
                 f"{length} bytes at {address:#x}: both must be multiples of {ENTRY}, and the length more than 0"
             )
+        if address < _BEYOND < address + length:
+            raise NicError(f"{length} bytes at {address:#x}: a node's addresses end at {_BEYOND:#x}")
         if self.bus.read(sync_regs.POSTED.address) >> tensor & 1:
             raise NicError(f"tensor {tensor} is posted and not done: wait for it")
         try:

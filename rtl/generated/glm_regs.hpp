@@ -29,7 +29,7 @@ constexpr Field kStateModelReady{1, 1};  // MODEL_OUT is the weight at the posit
 constexpr Field kStateStopping{2, 1};  // a STOP waits for memory, or ends
 constexpr std::uint32_t kFaults = 0x02c;  // of the last START: why it was refused, 0 if it was not
 constexpr Field kFaultsBusy{0, 1};  // one runs
-constexpr Field kFaultsRoundsOff{1, 1};  // CONTROL.rounds is 0
+constexpr Field kFaultsRoundsOff{1, 1};  // CONTROL.rounds is 0, or SLOTS is
 constexpr Field kFaultsBits{2, 1};  // BITS is not 1..16
 constexpr Field kFaultsChunks{3, 1};  // CHUNKS is 0, or more than an engine's memory has
 constexpr Field kFaultsReplay{4, 1};  // CHUNKS * BITS is more than the replay memory has

@@ -61,7 +61,7 @@ FAULTS = Register(
     'FAULTS', 0x02c, 1, 'ro',
     (
         Field('busy', lsb=0, bits=1, reset=0, signed=False, doc='one runs'),
-        Field('rounds_off', lsb=1, bits=1, reset=0, signed=False, doc='CONTROL.rounds is 0'),
+        Field('rounds_off', lsb=1, bits=1, reset=0, signed=False, doc='CONTROL.rounds is 0, or SLOTS is'),
         Field('bits', lsb=2, bits=1, reset=0, signed=False, doc='BITS is not 1..16'),
         Field('chunks', lsb=3, bits=1, reset=0, signed=False, doc="CHUNKS is 0, or more than an engine's memory has"),
         Field('replay', lsb=4, bits=1, reset=0, signed=False, doc='CHUNKS * BITS is more than the replay memory has'),

@@ -141,7 +141,7 @@ package glm_regs_pkg;
     logic state_model_ready;  // MODEL_OUT is the weight at the position
     logic state_stopping;  // a STOP waits for memory, or ends
     logic faults_busy;  // one runs
-    logic faults_rounds_off;  // CONTROL.rounds is 0
+    logic faults_rounds_off;  // CONTROL.rounds is 0, or SLOTS is
     logic faults_bits;  // BITS is not 1..16
     logic faults_chunks;  // CHUNKS is 0, or more than an engine's memory has
     logic faults_replay;  // CHUNKS * BITS is more than the replay memory has

@@ -25,7 +25,7 @@ constexpr std::uint32_t kLeastSegment = 0x024;  // entries of the shortest segme
 // tensors: A tensor is posted when it is in this device's memory, and summed when all devices have posted it, all with the same length.
 constexpr std::uint32_t kAddress = 0x040;  // of the next posted tensor, in bytes, a multiple of 64
 constexpr std::uint32_t kEntries = 0x048;  // of 64 bytes, of the next posted tensor
-constexpr std::uint32_t kPost = 0x04c;  // posts a tensor; it is refused, and counted, while it is not done, and without entries, or at an address that is no multiple of 64
+constexpr std::uint32_t kPost = 0x04c;  // posts a tensor; it is refused, and counted, while it is not done, without entries, at an address that is no multiple of 64, where it reaches beyond the addresses, and where RING is no place of a ring
 constexpr Field kPostTensor{0, 5};  // even ones go around with the places, odd ones against
 constexpr Field kPostUrgent{8, 1};  // goes before those that are not
 constexpr Field kPostMaximum{9, 1};  // signed maxima in place of sums

@@ -72,7 +72,7 @@ POST = Register(
         Field('urgent', lsb=8, bits=1, reset=0, signed=False, doc='goes before those that are not'),
         Field('maximum', lsb=9, bits=1, reset=0, signed=False, doc='signed maxima in place of sums'),
     ),
-    'posts a tensor; it is refused, and counted, while it is not done, and without entries, or at an address that is no multiple of 64',
+    'posts a tensor; it is refused, and counted, while it is not done, without entries, at an address that is no multiple of 64, where it reaches beyond the addresses, and where RING is no place of a ring',
 )
 POSTED = Register(
     'POSTED', 0x050, 1, 'ro',

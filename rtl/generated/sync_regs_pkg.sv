@@ -66,7 +66,7 @@ package sync_regs_pkg;
 
   // Commands: high while the register is written.
   typedef struct packed {
-    logic post;  // posts a tensor; it is refused, and counted, while it is not done, and without entries, or at an address that is no multiple of 64
+    logic post;  // posts a tensor; it is refused, and counted, while it is not done, without entries, at an address that is no multiple of 64, where it reaches beyond the addresses, and where RING is no place of a ring
     logic done;  // a bit a tensor: all of it is in memory
   } sync_strobe_t;
 

@@ -94,8 +94,9 @@ module glm_core
                   control.base_3, control.base_2, control.base_1, control.base_0};
 
   start_check #(.ENGINES(ENGINES), .MODEL_ROWS(MODEL_ROWS), .REPLAY_WORDS(REPLAY_WORDS)) check (
-      .clk, .training, .base(bases[ENGINES-1:0]), .label_base(control.label_base), .rounds_on(control.control_rounds),
-      .busy, .faults
+      .clk, .training, .base(bases[ENGINES-1:0]), .label_base(control.label_base),
+      // without a slot no round would ever begin
+      .rounds_on(control.control_rounds && control.slots != '0), .busy, .faults
   );
 
   // ---- STOP --------------------------------------------------------------------------------------------------

@@ -59,7 +59,11 @@ module sync_registers
   );
 
   wire tensor_t wanted = written_reg[TensorBits-1:0];
-  wire bad_post = posted_reg[wanted] || control.entries == '0 || control.address[5:0] != '0;
+  // one past the last entry
+  wire [32:0] after = {1'b0, control.address[37:6]} + 33'(control.entries);
+  // a clock late, as a post comes two clocks after any other write at the earliest
+  logic bad_place_reg;
+  wire bad_post = posted_reg[wanted] || bad_place_reg;
 
   assign post = strobe_reg.post && !bad_post;
   assign post_tensor = wanted;
@@ -73,6 +77,8 @@ module sync_registers
 
   always_ff @(posedge clk) begin
     written_reg <= wr_data;
+    bad_place_reg <= control.entries == '0 || control.address[5:0] != '0 || (after[32] && after[31:0] != '0)
+                  || control.ring_last == '0 || control.ring_position > control.ring_last;
     irq         <= |(done_reg & control.done_enable);
     if (rst) begin
       control    <= SyncControlReset;

@@ -16,6 +16,10 @@ EDGES = (
     0x0000_0000, 0x8000_0000, 0x0000_0001, 0x8000_0001, 0x007F_FFFF, 0x0080_0000, 0x0080_0001, 0x3F80_0000, 0xBF80_0000,
     0x3F7F_FFFF, 0x7F7F_FFFF, 0xFF7F_FFFF, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0001, 0xFF80_0001, 0x7F00_0000,
 )  # fmt: skip
+# Just above a tie of two odd halves, and just below: sums that carry, and lose all but one bit of the lesser number.
+TIES = [
+    (sign | 0x4B7F_FFFD, sign | lesser) for sign in (0, 1 << 31) for lesser in (0x4080_0001, 0x4080_0000, 0x407F_FFFF)
+]
 STAGES = 4
 
 
@@ -48,13 +52,14 @@ async def lanes_round_as_numpy_does(dut: Any) -> None:
     dut.enable.value, dut.maximum.value = 1, 0
     flying: deque[list[int]] = deque()
     seen, fresh = 0, False
-    pairs = [(a, b) for a in EDGES for b in EDGES]
+    edges = [(a, b) for a in EDGES for b in EDGES]
+    pairs = edges + TIES
     while seen < 6000:
-        enable, maximum = rng.random() < 0.8, rng.random() < 0.2
+        enable, maximum = rng.random() < 0.8, len(pairs) <= len(edges) and rng.random() < 0.2
         lanes = []
         for _ in range(len(dut.a) // 32):
             a = rng.getrandbits(32)
-            lanes.append(pairs.pop() if pairs else (a, operand(rng, a)))
+            lanes.append(pairs.pop() if pairs and enable else (a, operand(rng, a)))
         dut.enable.value, dut.maximum.value = enable, maximum
         dut.a.value = sum(a << 32 * i for i, (a, _) in enumerate(lanes))
         dut.b.value = sum(b << 32 * i for i, (_, b) in enumerate(lanes))

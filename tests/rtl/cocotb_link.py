@@ -121,6 +121,8 @@ async def nothing_is_lost_doubled_or_turned_around(dut: Any) -> None:
     ends = [End(), End()]
     seen = await exchange(dut, rng, ends, 200, 0.0, 0.0, 0.0)
     assert seen["damaged"] == seen["rewound"] == seen["resent"] == 0, seen
+    seen = await exchange(dut, rng, ends, 40, 0.0, 0.4, 0.0)
+    assert seen["damaged"] == seen["rewound"] == seen["resent"] == 0, f"wires that stand still: {seen}"
     for faults, stall, idle in ((0.02, 0.0, 0.0), (0.1, 0.3, 0.2), (0.3, 0.0, 0.5)):
         seen = await exchange(dut, rng, ends, 100, faults, stall, idle)
         dut._log.info("faults %s: %s", faults, dict(seen))
@@ -151,3 +153,24 @@ async def a_damaged_entry_costs_a_round_trip(dut: Any) -> None:
     dut._log.info("%d clocks for %d entries, %d sent again", clocks, entries, resent)
     # Credits for 32 entries over a round trip of more clocks bound the rate.
     assert 0 < resent <= ROOM["data"] and clocks <= entries * round_trip // ROOM["data"] + 4 * round_trip
+
+
+@cocotb.test(skip=TOP != "link_pair")
+async def all_of_the_room_is_used_and_no_more(dut: Any) -> None:
+    """Nothing is taken from an end; a message that must leave a place free is one message less."""
+    await start(
+        dut, s_data_valid=0, s_message_valid=0, data_freed=0, message_freed=0, stall=0, lose=0, damage=0,
+        s_data=0, s_message=0, s_message_places=0b0110,
+    )  # fmt: skip
+    for _ in range(2 * (LATENCY + 6)):  # until each end has heard of the other's room
+        await RisingEdge(dut.clk)
+    for kind in KINDS:
+        getattr(dut, f"s_{kind}_valid").value = 0b11
+        taken = [0, 0]
+        for _ in range(ROOM[kind] + 8):
+            await ReadOnly()
+            ready = int(getattr(dut, f"s_{kind}_ready").value)
+            taken = [count + (ready >> i & 1) for i, count in enumerate(taken)]
+            await RisingEdge(dut.clk)
+        getattr(dut, f"s_{kind}_valid").value = 0
+        assert taken == ([ROOM[kind]] * 2 if kind == "data" else [ROOM[kind] - 1, ROOM[kind]]), kind

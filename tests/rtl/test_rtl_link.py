@@ -9,9 +9,9 @@ from cocotb_run import run_cocotb
 @pytest.mark.sampled(4)
 def test_link_crc(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = {"WIDTH": 100, "SLICES": 3}
-    assert run_cocotb("link_crc", "cocotb_link", seed=seed, monkeypatch=monkeypatch, parameters=parameters) == 3
+    assert run_cocotb("link_crc", "cocotb_link", seed=seed, monkeypatch=monkeypatch, parameters=parameters) == 4
 
 
 @pytest.mark.sampled(4)
 def test_links_with_retry(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_cocotb("link_pair", "cocotb_link", seed=seed, monkeypatch=monkeypatch, optimize=1) == 3
+    assert run_cocotb("link_pair", "cocotb_link", seed=seed, monkeypatch=monkeypatch, optimize=1) == 4

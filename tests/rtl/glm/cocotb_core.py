@@ -273,6 +273,11 @@ async def what_cannot_be_is_refused(dut: Any) -> None:
     assert regs.FAULTS.unpack(await core.read(regs.FAULTS)) == {
         field.name: int(field.name == "rounds_off") for field in regs.FAULTS.fields
     }
+    await core.write(regs.SLOTS, 0)
+    await core.write(regs.CONTROL, 1)
+    await core.write(regs.START)
+    assert await core.field(regs.FAULTS, "rounds_off") == 1, "no round would ever begin"
+    await core.write(regs.CONTROL, 0)
     await join(core, SlotJob(1, slots=8))
     for register, value, fault in (
         (regs.BITS, 0, "bits"), (regs.BITS, rng.randrange(17, 32), "bits"), (regs.CHUNKS, 0, "chunks"),
