@@ -17,6 +17,7 @@ from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
     from catchment.sim.performance.steps.requests import StepRequest
+    from catchment.sim.performance.steps.run import StepOutcome
     from catchment.sim.performance.sweep_plot import Taken
 
 
@@ -66,7 +67,7 @@ def simulate_step(
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a step of training (docs/reference/simulate.md)."""
-    from catchment.sim.performance.requests import Mode, pair  # noqa: PLC0415  only this verb needs these
+    from catchment.sim.performance.requests import Mode, pairs_of  # noqa: PLC0415  only this verb needs these
     from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
     from catchment.sim.performance.steps.generate import GENERATORS, Step  # noqa: PLC0415
     from catchment.sim.performance.steps.ranks import rank_count  # noqa: PLC0415
@@ -85,7 +86,7 @@ def simulate_step(
         check_folder("--write-et", write_et)
     step = Step(Transformer(layers, hidden, batch, sequence), micro_steps, group)
     request = StepRequest(
-        system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed,
+        system, cluster, step, pairs_of(settings or []), allreduce=allreduce, et=et, scale=scale, seed=seed,
         mode=Mode(mode),
     )  # fmt: skip
     requests = request.swept(sweep or [])
@@ -104,6 +105,7 @@ def simulate_step(
             write_traces(write_et, system, request.traces(found) if et is not None else every)
     except OSError as error:
         raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
+    warn_of_oversubscribed([(request, outcome)])
     if as_json:
         print_json(asdict(outcome))
         return
@@ -150,6 +152,7 @@ def report_steps(
     if plot is not None:
         taken = [(one.varied, outcome.seconds) for one, outcome in outcomes]
         draw(plot, f"{first.system} on {first.cluster.name}", taken, "s a step")
+    warn_of_oversubscribed(outcomes)
     if as_json:
         print_json([{"settings": one.given, **asdict(outcome)} for one, outcome in outcomes])
         return
@@ -164,6 +167,21 @@ def report_steps(
     columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed", "stragglers",
                "GPUs used", "line used", "sent, MiB")  # fmt: skip
     print_table(f"{first.system} on {first.cluster}", columns, rows)
+
+
+def warn_of_oversubscribed(outcomes: Sequence[tuple[StepRequest, StepOutcome]]) -> None:
+    """Say on standard error of which steps flow mode's accuracy does not hold, and why; of each reason once."""
+    first: dict[str, str] = {}
+    for request, outcome in outcomes:
+        if outcome.oversubscribed is not None:
+            what = ", ".join(f"{key}={value}" for key, value in request.varied.items()) or request.system
+            first.setdefault(outcome.oversubscribed, what)
+    for line, what in first.items():
+        typer.echo(
+            f"catchment: {what}: {line}, which takes less than they send: flow mode can be a fifth below train mode "
+            "there, seldom more; compare with --mode train",
+            err=True,
+        )
 
 
 def draw(path: Path, title: str, taken: Taken, what: str) -> None:

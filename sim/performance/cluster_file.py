@@ -29,6 +29,7 @@ import yaml
 
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
+from catchment.sim.performance.baselines import PAYLOAD
 from catchment.sim.performance.cluster import Cluster, Node, Rail, Straggle, rack_spine, whole_picos
 from catchment.sim.performance.cluster_values import (
     byte_time,
@@ -43,6 +44,7 @@ from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.failure_file import read_failures
 from catchment.sim.performance.hosts_that_differ import read_nodes, read_rates
 from catchment.sim.performance.models import (
+    FRAME_OVERHEAD,
     LONGEST_START,
     PICOS_PER_SECOND,
     LinkModel,
@@ -230,6 +232,11 @@ class _Reader:
             bytes_at(section, "sram", default.sram_bytes),
             lanes, slots, section.integer("max_workers", default.max_workers, 1, 4096),
         )  # fmt: skip
+        longest = FRAME_OVERHEAD + max(PAYLOAD, made.vector_bytes)
+        if made.queue_bytes < longest:
+            raise section.error_at(
+                "queue", f"{made.queue_bytes} bytes have no room for a frame: give {longest}B at least, as 1MiB"
+            )
         try:
             Cluster(Topology("", {}, {}), switch=made).check_slots(slots)
         except PerformanceError as error:

@@ -27,6 +27,7 @@ from catchment.sim.golden.glm_cycles import (
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import PICOS_PER_SECOND, frame_bytes
+from catchment.sim.performance.quantities import whole
 from catchment.sim.performance.run import Outcome, workers_of
 from catchment.wire.generated.constants import LANE_BYTES
 from catchment.wire.generated.glm_numbers import BANKS
@@ -65,7 +66,7 @@ class GlmTraining:
             raise PerformanceError(f"{P4SGD}: no data {data!r}; give {', '.join(known)}, or SAMPLESxFEATURES")
         chosen = Workload(data, int(sizes[1]), int(sizes[2])) if sizes else known[data]
         try:
-            made = cls(chosen, int(batch), int(bits), int(engines))
+            made = cls(chosen, whole("batch", batch), whole("bits", bits), whole("engines", engines))
         except ValueError as error:
             raise PerformanceError(f"{P4SGD}: {error}") from None
         if not (1 <= made.bits <= 8 and chosen.samples >= 1):

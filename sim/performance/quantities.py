@@ -56,6 +56,18 @@ def quantity(text: str, dimension: Dimension) -> float:
     return value
 
 
+def whole(key: str, text: str) -> int:
+    """The whole number that a setting's text stands for.
+
+    Raises:
+        ValueError: it is none; the message names the key.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{key}={text}: give a whole number") from None
+
+
 def size_text(size: int) -> str:
     """Bytes in the largest binary unit that they are a whole number of."""
     unit = max((u for u, n in _BINARY.items() if size and size % n == 0), key=_BINARY.__getitem__, default="B")

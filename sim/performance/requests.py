@@ -19,7 +19,7 @@ from catchment.sim.performance.folding import fold
 from catchment.sim.performance.glm import P4SGD, GlmTraining, glm_epochs
 from catchment.sim.performance.network import message_frames
 from catchment.sim.performance.planning import check_ways, sums_tree
-from catchment.sim.performance.quantities import Dimension, quantity
+from catchment.sim.performance.quantities import Dimension, quantity, whole
 from catchment.sim.performance.rails import NEZHA, rail_clusters
 from catchment.sim.performance.rounds import MOST_ROUNDS, Rounds, Splitting
 from catchment.sim.performance.run import (
@@ -87,7 +87,7 @@ class Request:
                 f"no workload {workload!r}; there are: {', '.join((*COLLECTIVES, P4SGD))}; and steps of training: "
                 f"{', '.join(STEPS)}; and of traces, `catchment simulate-step et --et FOLDER`"
             )
-        fixed = tuple(pair(each) for each in settings)
+        fixed = tuple(pairs_of(settings, sweeps).items())
         made = []
         for varied in itertools.product(*choices_of(sweeps)):
             request = cls(workload, cluster, (*fixed, *varied), varied, seed, mode)
@@ -170,8 +170,8 @@ class Request:
         own = self._own((*_OF_THE_WORKLOAD, *_OF_RAILS) if self.workload == NEZHA else _OF_THE_WORKLOAD)
         try:
             return Rounds(
-                round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), int(own.get("rounds", "1")),
-                int(own["slots"]) if "slots" in own else None,
+                round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), whole("rounds", own.get("rounds", "1")),
+                whole("slots", own["slots"]) if "slots" in own else None,
                 round(quantity(own.get("compute", "0s"), Dimension.TIME)), self._splitting(own),
             )  # fmt: skip
         except ValueError as error:
@@ -218,6 +218,23 @@ def choices_of(sweeps: Sequence[str]) -> list[list[tuple[str, str]]]:
         if any(other == key for other, _ in pairs[:at]):
             raise PerformanceError(f"{key} is swept twice: give all of its values in one --sweep")
     return [[(key, value) for value in values.split(",")] for key, values in pairs]
+
+
+def pairs_of(settings: Sequence[str], sweeps: Sequence[str] = ()) -> dict[str, str]:
+    """The pairs KEY=VALUE that are set.
+
+    Raises:
+        PerformanceError: one is none, or its key is set twice, or swept, too.
+    """
+    swept = {pair(sweep)[0] for sweep in sweeps}
+    found: dict[str, str] = {}
+    for key, value in map(pair, settings):
+        if key in found:
+            raise PerformanceError(f"{key} is set twice, to {found[key]} and {value}: give one, or sweep it")
+        if key in swept:
+            raise PerformanceError(f"{key} is set to {value}, and swept, too: leave one of them out")
+        found[key] = value
+    return found
 
 
 def pair(text: str) -> tuple[str, str]:

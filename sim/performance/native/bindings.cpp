@@ -296,6 +296,11 @@ PYBIND11_MODULE(_performance, module) {
                                const auto& trains = self.trains();
                                return trains ? trains->skipped() : Picos{0};
                              })
+      .def_property_readonly("compared",
+                             [](const Simulation& self) {
+                               const auto& trains = self.trains();
+                               return trains ? trains->compared() : std::uint64_t{0};
+                             })
       .def_property_readonly("left", [](const Simulation& self) { return self.operations.left(); })
       .def("times", &times)
       .def("line", &line_counts)

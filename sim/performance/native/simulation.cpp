@@ -23,7 +23,7 @@ bool Simulation::run(std::uint64_t events, Picos end) {
     if (!fabric.world.step(end, visit)) return true;
     ++events_;
     if (!trains_) continue;
-    if (const auto speaker = nics.spoken()) trains_->on_heartbeat(*speaker, end);
+    if (const auto speaker = nics.spoken()) trains_->on_heartbeat(*speaker, events_, end);
   }
   return operations.left() == 0;
 }

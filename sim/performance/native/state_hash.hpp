@@ -25,6 +25,7 @@ class StateHash {
   StateHash(Picos now, const std::vector<Seq>& bases) : now_(now), bases_(bases) {}
 
   void number(std::uint64_t value) {
+    ++taken_;
     print_.low = (print_.low ^ value) * 0x9E3779B97F4A7C15U;
     print_.low ^= print_.low >> 32U;
     print_.high = (std::rotl(print_.high, 23) + value) * 0xD6E8FEB86659FD93U;
@@ -35,12 +36,16 @@ class StateHash {
   void free_at(Picos at) { time(std::max(at, now_)); }
   void seq(std::uint32_t stream, Seq seq) { number(distance(bases_[stream], seq)); }
   // One of several things that have no order.
-  void unordered(const Fingerprint& one) {
-    sum_.low += one.low;
-    sum_.high += one.high;
+  void unordered(StateHash one) {
+    const Fingerprint print = one.print();
+    sum_.low += print.low;
+    sum_.high += print.high;
+    taken_ += one.taken_;
   }
 
   [[nodiscard]] Seq base(std::uint32_t stream) const { return bases_[stream]; }
+  // Numbers so far: what the fingerprint costs.
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
   [[nodiscard]] Fingerprint print() {
     number(sum_.low);
     number(sum_.high);
@@ -53,6 +58,7 @@ class StateHash {
   const std::vector<Seq>& bases_;
   Fingerprint print_;
   Fingerprint sum_;
+  std::uint64_t taken_ = 0;
 };
 
 }  // namespace catchment::performance

@@ -10,6 +10,10 @@ namespace {
 constexpr std::size_t kLaps = 4;
 // The lap for long periods is renewed at each power of this.
 constexpr std::uint64_t kRenewed = 16;
+// Numbers that fingerprints may be made of: for each event, and before that counts. The work of an
+// event is that of some thirty.
+constexpr std::uint64_t kAnEvent = 16;
+constexpr std::uint64_t kAtFirst = std::uint64_t{1} << 20U;
 
 // Timers are states of their members; an event that looks at one changes nothing before it is due.
 bool looks_at_timer(What what) { return what == What::kHeartbeat || what == What::kTimeout; }
@@ -24,13 +28,18 @@ bool power_of(std::uint64_t base, std::uint64_t value) {
 
 }  // namespace
 
-void Trains::on_heartbeat(std::uint32_t member, Picos end) {
+void Trains::on_heartbeat(std::uint32_t member, std::uint64_t events, Picos end) {
   if (done_) return;
   if (!anchor_) {
     anchor_ = member;
-    count_ = 0;
+    heard_ = count_ = 0;
+    stride_ = 1;
   }
-  if (*anchor_ != member) return;
+  if (*anchor_ != member || heard_++ % stride_ != 0) return;
+  if (compared_ > kAtFirst + kAnEvent * events) {
+    stride_ *= 2;
+    return;
+  }
   auto now = look();
   if (!now) return;
   const auto same = [&now](const Lap& lap) { return lap.state == now->state; };
@@ -89,8 +98,9 @@ Fingerprint Trains::fingerprint(const std::vector<Seq>& bases) {
         one.seq(*stream, what.frame.credit);
       }
     }
-    state.unordered(one.print());
+    state.unordered(one);
   });
+  compared_ += state.taken();
   return state.print();
 }
 

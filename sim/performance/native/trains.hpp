@@ -8,6 +8,10 @@
 // clock, the sequence numbers and the counts are set ahead. Times are those of single frames, to
 // the picosecond. Where states do not come again (frames are lost, timers of streams that never
 // meet), frames go one by one.
+//
+// A state has as much in it as is under way, which is much on long lines. Comparing states never
+// costs more than some of the events' own work: where it would, only each second, fourth, ...
+// heartbeat has its state compared.
 #pragma once
 
 #include <array>
@@ -35,12 +39,14 @@ class Trains {
     done_ = false;
   }
 
-  // A member has sent a heartbeat. One member's are the times at which states are compared; periods
-  // may be skipped until `end`.
-  void on_heartbeat(std::uint32_t member, Picos end);
+  // A member has sent a heartbeat, after so many events of the simulation. One member's heartbeats
+  // are the times at which states are compared; periods may be skipped until `end`.
+  void on_heartbeat(std::uint32_t member, std::uint64_t events, Picos end);
 
   // Picoseconds of the simulated time that were skipped.
   [[nodiscard]] Picos skipped() const { return skipped_; }
+  // Numbers that fingerprints were made of.
+  [[nodiscard]] std::uint64_t compared() const { return compared_; }
 
  private:
   // A state that may come again, and what had been counted by then.
@@ -64,10 +70,13 @@ class Trains {
   NicModel& nics_;
   SwitchModel& switches_;
   std::optional<std::uint32_t> anchor_;  // whose heartbeats count
-  std::uint64_t count_ = 0;              // of them
-  std::deque<Lap> laps_;                 // the last ones, the latest first
-  std::optional<Lap> first_;             // one long ago, for long periods
-  bool done_ = false;                    // until the next appointment there is nothing to skip
+  std::uint64_t heard_ = 0;              // of them, since the last appointment
+  std::uint64_t stride_ = 1;             // of so many, one has its state compared; a power of two
+  std::uint64_t count_ = 0;              // of those
+  std::uint64_t compared_ = 0;
+  std::deque<Lap> laps_;      // the last ones, the latest first
+  std::optional<Lap> first_;  // one long ago, for long periods
+  bool done_ = false;         // until the next appointment there is nothing to skip
   Picos skipped_ = 0;
 };
 

@@ -13,7 +13,7 @@ from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.planning import check_ways
-from catchment.sim.performance.requests import Mode, choices_of, pair
+from catchment.sim.performance.requests import Mode, choices_of, pairs_of
 from catchment.sim.performance.run import Progress, hosts_alike, workers_of
 from catchment.sim.performance.steps.chakra import read_traces
 from catchment.sim.performance.steps.execute import Span
@@ -71,7 +71,7 @@ class StepRequest:
         Raises:
             PerformanceError: a key or a value that there is not.
         """
-        return cls(system, cluster, Step(), seed=seed, mode=mode)._with(dict(map(pair, settings)), reported={})
+        return cls(system, cluster, Step(), seed=seed, mode=mode)._with(pairs_of(settings), reported={})
 
     def swept(self, sweeps: Sequence[str]) -> list[StepRequest]:
         """This one with each combination of `KEY=VALUE,VALUE,...`; each checked before anything runs.
@@ -79,6 +79,7 @@ class StepRequest:
         Raises:
             PerformanceError: a key or a value that there is not.
         """
+        pairs_of([f"{key}={value}" for key, value in self.given.items()], sweeps)
         requests = [self._with(dict(varied)) for varied in itertools.product(*choices_of(sweeps))]
         for request in requests:
             cluster = request.load()

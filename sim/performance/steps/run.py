@@ -37,6 +37,8 @@ class StepOutcome:
         straggler_cost: share of the step for which that slowest rank computed longer than ranks do on average.
         sent: bytes that collectives send on the line of the host that sends most, headers left out.
         line: share of the step in which that host's line carries them, frames' headers left out.
+        oversubscribed: in flow mode, a link that takes less than the groups that share it send, and how many these are;
+            None: there is none.
         record: of frame mode; None in flow mode.
     """
 
@@ -49,6 +51,7 @@ class StepOutcome:
     straggler_cost: float
     sent: float
     line: float
+    oversubscribed: str | None = None
     record: FrameRecord | None = None
 
 
@@ -71,7 +74,7 @@ def run_step(
     # The host that stands for all is as slow as the slowest.
     slower = {trace.rank: float(factors.max() if stands_for else factors[trace.rank]) for trace in traces}
     spans = execute(traces, times.seconds, slower=slower, stands_for=stands_for)
-    outcome = _outcome(cluster, traces, times, stands_for, spans)
+    outcome = replace(_outcome(cluster, traces, times, stands_for, spans), oversubscribed=times.check_queues(traces))
     if stands_for:
         mean = outcome.utilisation * float(factors.mean() / factors.max())
         outcome = replace(outcome, utilisation=mean, straggler_cost=max(0.0, 1 - outcome.exposed - mean))

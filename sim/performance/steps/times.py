@@ -110,22 +110,23 @@ class CollectiveTimes:
     def _lines_of(self, carrier: str, family: Family) -> SharedLines:
         if (carrier, family) not in self._shared:
             by_nodes: dict[tuple[str, ...], tuple[int, ...]] = {}
-            ways = []
+            ways, sizes = [], []
             for ranks in family:
                 nodes = tuple(dict.fromkeys(self._hosts[rank] for rank in ranks))
                 if nodes not in by_nodes:
                     by_nodes[nodes] = LINES[carrier](self._model, nodes)
                 ways.append(by_nodes[nodes])
-            shared = SharedLines.of(self._model, ways)
+                sizes.append((len(nodes) - 1) / len(nodes) if carrier == "ring" else 1.0)
+            shared = SharedLines.of(self._model, ways, sizes)
             shared.check_queues(self._window(carrier))
             self._shared[carrier, family] = shared
         return self._shared[carrier, family]
 
-    def check_queues(self, traces: Sequence[Trace]) -> None:
-        """See that groups beside one another do not have frames dropped.
+    def check_queues(self, traces: Sequence[Trace]) -> str | None:
+        """See that groups beside one another do not have frames dropped; gives a line in front of which frames wait.
 
         Raises:
-            PerformanceError: they do; the message names the line.
+            PerformanceError: frames are dropped; the message names the line.
         """
         asked = {
             (task.collective, trace.groups[task.group])
@@ -133,9 +134,12 @@ class CollectiveTimes:
             for task in trace.tasks
             if task.kind is Kind.COLLECTIVE and task.group
         }
-        for what, ranks in asked:
-            if family := self._family(what, ranks):
-                self._lines_of(self._carrier(what), family)
+        oversubscribed = [
+            self._lines_of(self._carrier(what), family).oversubscribed()
+            for what, ranks in asked
+            if (family := self._family(what, ranks))
+        ]
+        return min((line for line in oversubscribed if line is not None), default=None)
 
     def inside(self, what: Collective, host: str, count: int, size: int) -> float:
         """The time that so many ranks of a node take among themselves."""

@@ -65,8 +65,8 @@ class TimingWheel {
   template <typename Visit>
   void each(Visit&& visit) const {
     for (auto key = order_.rbegin(); key != order_.rend(); ++key) visit(ready_[place_of(*key)]);
-    for (const auto& bucket : buckets_) {
-      for (const Entry& event : bucket) visit(event);
+    for (std::size_t place = next_used(0); place != kBuckets; place = next_used(place + 1)) {
+      for (const Entry& event : buckets_[place]) visit(event);
     }
     for (const auto& turn : beyond_) {
       for (const Entry& event : turn.second) visit(event);

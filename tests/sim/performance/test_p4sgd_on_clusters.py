@@ -67,7 +67,7 @@ def test_a_request_gives_an_epoch_each_round() -> None:
         ([], Mode.FRAME, "without frames: use --mode flow"),
         (["data=mnist"], Mode.FLOW, "no data 'mnist'; give gisette"),
         (["bits=9"], Mode.FLOW, "1 to 8 bits"),
-        (["batch=many"], Mode.FLOW, "invalid literal"),
+        (["batch=many"], Mode.FLOW, "p4sgd: batch=many: give a whole number"),
         (["batch=0"], Mode.FLOW, "mini-batch of 0 samples: give a multiple of 8"),
         (["batch=7"], Mode.FLOW, "mini-batch of 7 samples: give a multiple of 8"),
         (["batch=100000000"], Mode.FLOW, "at most 16777216"),

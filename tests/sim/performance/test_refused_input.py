@@ -165,6 +165,10 @@ def test_a_trace(spoil: Callable[[Path], None], says: str, mode: str, tmp_path: 
             "cluster.yaml:1: switch r0 has 100 members",
         ),
         ("fabric: {kind: rack-spine, racks: 99, per_rack: 4, spines: 1}\n", "cluster.yaml:1: switch s0 has 99 members"),
+        (
+            FABRIC + "switch: {queue: 300B}\n",
+            "cluster.yaml:2: switch.queue: 300 bytes have no room for a frame: give 1",
+        ),
         (FABRIC + "switch: {sram: 64KiB}\n", "cluster.yaml:2: switch.slots: 1024 slots of 64 lanes need 270336 bytes"),
     ],
 )
@@ -253,6 +257,9 @@ def test_failures_that_are_years_apart(tmp_path: Path) -> None:
         (("compute=20000s",), r"20000 s of computing: give 10000 s at most"),
         (("slots=0",), r"0 slots: give a power of two"),
         (("slots=-4",), r"-4 slots: give a power of two"),
+        (("rounds=x",), r"allreduce: rounds=x: give a whole number"),
+        (("slots=1.5",), r"allreduce: slots=1\.5: give a whole number"),
+        (("size=1KiB", "size=2KiB"), r"size is set twice, to 1KiB and 2KiB: give one, or sweep it"),
         (("rounds=1000001",), r"1000001 rounds: give 1000000 at most"),
         (("size=1025GiB",), r"has 4299161600 frames, sequence numbers tell 2147483647 apart"),
     ],
@@ -266,6 +273,15 @@ def test_messages_that_no_stream_has(settings: tuple[str, ...], says: str, tmp_p
 def test_a_key_that_is_swept_twice(workload: str, tmp_path: Path) -> None:
     words = ["--sweep", "links.host=25gbps,50gbps", "--sweep", "links.host=100gbps"]
     refused(tmp_path, FABRIC, r"links\.host is swept twice", "simulate", workload, *words)
+
+
+@pytest.mark.parametrize("words", [["simulate", "allreduce"], ["simulate", "mics"], ["simulate-step", "ddp"]])
+def test_a_key_that_is_set_and_swept_or_set_twice(words: list[str], tmp_path: Path) -> None:
+    fast, slow = "links.host=100gbps", "links.host=25gbps"
+    says = r"links\.host is set twice, to 100gbps and 25gbps: give one, or sweep it"
+    refused(tmp_path, FABRIC, says, *words, "--set", fast, "--set", slow)
+    says = r"links\.host is set to 25gbps, and swept, too: leave one of them out"
+    refused(tmp_path, FABRIC, says, *words, "--set", slow, "--sweep", f"{fast},50gbps")
 
 
 @pytest.mark.parametrize("words", [["simulate", "allreduce"], ["simulate-step", "ddp"]])

@@ -10,8 +10,10 @@ import pytest
 from catchment.sim.performance.cluster import Cluster, Failure, Node, Rail, Straggle, rack_spine
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import LinkModel, ProgramModel, SwitchModel
+from catchment.sim.performance.network import Network
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import Outcome, simulate, simulate_in_trains
+from catchment.sim.performance.workload import SETTLED, Action, Workload
 from catchment.sim.world import Faults
 
 MICROSECOND = 1_000_000
@@ -118,6 +120,25 @@ def test_where_lines_lose_frames_none_are_carried_in_trains(rng: random.Random) 
     cluster = replace(random_cluster(rng), links=LinkModel(faults=Faults(loss=0.001)))
     frames, trains = both("allreduce", cluster, Rounds(100_000, compute=300 * MICROSECOND))
     assert assert_alike(frames, trains, cluster) == 0
+
+
+@pytest.mark.parametrize("latency", [2, 4])
+def test_states_are_not_compared_for_longer_than_events_take(latency: int) -> None:
+    """Heartbeats are under way by the thousand on lines of milliseconds, and each of them is a part of the state."""
+    cluster = Cluster(rack_spine(racks=[["a", "b"]], spines=0), LinkModel(latency=latency * MILLISECOND))
+    network, workload = Network(cluster), Workload()
+    network.simulation.carry_trains()
+    settled = workload.add(Action.DELAY, amount=SETTLED)
+    workload.transfer(network.allreduce(["a", "b"]), 1 << 18, each_after=[[settled]] * 2)
+    workload.run(network)
+    simulation = network.simulation
+    assert 0 < simulation.compared < 20 * simulation.events + (1 << 20)
+
+
+def test_computing_is_carried_over_long_lines_too() -> None:
+    cluster = Cluster(rack_spine(racks=[["a", "b"]], spines=0), LinkModel(latency=4 * MILLISECOND))
+    rounds = Rounds(1 << 18, count=2, compute=1000 * MILLISECOND)
+    assert assert_alike(*both("allreduce", cluster, rounds), "allreduce") > 0.9
 
 
 def test_hosts_in_software_are_refused() -> None:
