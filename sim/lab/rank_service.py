@@ -47,6 +47,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 _log = logging.getLogger(__name__)
 
 _LONGEST_LINE = 65536
+_LAST_WORDS = "catchment-switch: ending: a thread cannot go on: "
 _LEAST_SLOTS = 4
 _MOST_UNREAD = 8 << 20  # bytes that wait for a process: some hundred of the longest messages
 _ROOM = 8  # a new group gets an eighth of the free slots at most, so that there is room for many
@@ -104,7 +105,8 @@ class RankService:
         switch = self._lab.switch
         code = switch.stop()
         how = signal.Signals(-code).name if code < 0 else f"code {code}"
-        text = f"the switch of this group, process {switch.pid} on {socket.gethostname()}, has ended with {how}"
+        said = _last_words(switch.output)
+        text = f"the switch of this group, process {switch.pid} on {socket.gethostname()}, has ended with {how}{said}"
         for writer in self._ranks.values():
             _send(writer, {"ended": text})
         self._empty.set()
@@ -231,3 +233,9 @@ def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         writer.write(json.dumps(message).encode() + b"\n")
         if writer.transport.get_write_buffer_size() > _MOST_UNREAD:
             writer.transport.abort()
+
+
+def _last_words(output: str) -> str:
+    """What a switch said of its end, where that was not its own will."""
+    said = [line for line in output.splitlines() if line.startswith(_LAST_WORDS)]
+    return f": {said[-1].removeprefix(_LAST_WORDS)}" if said else ""

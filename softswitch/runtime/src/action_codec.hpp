@@ -16,9 +16,9 @@ namespace catchment::softswitch {
 struct StoredAction {
   using allocator_type = std::pmr::polymorphic_allocator<>;
   explicit StoredAction(allocator_type memory) : data(memory) {}
-  /// Takes another action's place, at the same address.
-  void become(const StoredAction& other) {
-    data = other.data;
+  /// Takes the place of another action of the same memory, at the same address.
+  void become(StoredAction&& other) noexcept {
+    data.swap(other.data);
     bound = {other.bound.action, data.data()};
   }
 

@@ -267,11 +267,11 @@ Status Dataplane::load(const std::string& shared_object) {
   }
   std::unique_ptr<RunningProgram> old;  // ends after the lock is given back
   const Gate::Control lock(impl_->gate);
+  running.value()->set_down_ports(impl_->down_ports);
   old = std::move(impl_->program);
   impl_->program = std::move(running.value());
   impl_->shared->program = impl_->program->share();
   impl_->shared->epoch += 1;
-  impl_->program->set_down_ports(impl_->down_ports);
   impl_->replication.clear();
   return {};
 }

@@ -151,14 +151,16 @@ Result<std::vector<ProfileGroup>> Dataplane::read(const ProfileGroup& filter) co
 
 void Dataplane::set_port_up(std::uint32_t port, bool up) {
   const Gate::Control lock(impl_->gate);
+  DownPorts down = impl_->down_ports;
   if (up) {
-    impl_->down_ports.erase(port);
+    down.erase(port);
   } else {
-    impl_->down_ports.insert(port);
+    down.insert(port);
   }
   if (impl_->program != nullptr) {
-    impl_->program->set_down_ports(impl_->down_ports);
+    impl_->program->set_down_ports(down);
   }
+  impl_->down_ports.swap(down);
 }
 
 // Replication engine ------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace catchment::softswitch {
 
@@ -12,21 +13,26 @@ constexpr std::int64_t kRepetitions = 256;
 }  // namespace
 
 /// Makes repetitions of weights, at least one of each: 256 in all, or a few more.
-void GroupActions::set(const std::vector<Weighted>& members) {
+GroupActions::Expanded GroupActions::repeated(const std::vector<Weighted>& members) const {
   std::int64_t divisor = 0;
   std::int64_t sum = 0;
   for (const auto& [action, weight] : members) {
     divisor = std::gcd(divisor, static_cast<std::int64_t>(weight));
     sum += weight;
   }
-  expanded.clear();
+  Expanded fresh(expanded.get_allocator());
   for (const auto& [action, weight] : members) {
     std::int64_t copies = divisor > 0 ? weight / divisor : 1;
     if (divisor > 0 && sum / divisor > kRepetitions) {
       copies = std::max<std::int64_t>(1, std::int64_t{weight} * kRepetitions / sum);
     }
-    expanded.insert(expanded.end(), static_cast<std::size_t>(copies), action);
+    fresh.insert(fresh.end(), static_cast<std::size_t>(copies), action);
   }
+  return fresh;
+}
+
+void GroupActions::take(Expanded&& fresh) noexcept {
+  expanded.swap(fresh);
   view = {expanded.data(), static_cast<std::uint32_t>(expanded.size())};
 }
 
@@ -116,8 +122,9 @@ Status ProfileStore::modify(const ProfileMember& member) {
     return action.status();
   }
   StoredMember& stored = *found->second;
-  stored.action->become(*action.value());
-  stored.config.action = canonical_call(program_, member.action);
+  ActionCall canonical = canonical_call(program_, member.action);
+  stored.action->become(std::move(*action.value()));
+  std::swap(stored.config.action, canonical);
   return {};
 }
 
@@ -160,14 +167,16 @@ Status ProfileStore::check(const ProfileGroup& group) const {
   return {};
 }
 
-void ProfileStore::expand(StoredGroup& group) {
+GroupActions::Expanded ProfileStore::expand(const GroupActions& actions,
+                                            const std::vector<ProfileGroupMember>& members,
+                                            const DownPorts& down) const {
   std::vector<GroupActions::Weighted> live;
-  for (const ProfileGroupMember& member : group.config.members) {
-    if (!is_down(down_, member.watch_port)) {
+  for (const ProfileGroupMember& member : members) {
+    if (!is_down(down, member.watch_port)) {
       live.emplace_back(member_action(member.member_id), member.weight);
     }
   }
-  group.actions->set(live);
+  return actions.repeated(live);
 }
 
 Status ProfileStore::insert(const ProfileGroup& group) {
@@ -183,11 +192,11 @@ Status ProfileStore::insert(const ProfileGroup& group) {
   auto stored = std::make_unique<StoredGroup>();
   stored->actions = make_in<GroupActions>(memory_);
   stored->config = group;
+  stored->actions->take(expand(*stored->actions, group.members, down_));
+  groups_.emplace(group.group_id, std::move(stored));
   for (const ProfileGroupMember& member : group.members) {
     use_member(member.member_id, 1);
   }
-  expand(*stored);
-  groups_.emplace(group.group_id, std::move(stored));
   return {};
 }
 
@@ -205,14 +214,15 @@ Status ProfileStore::modify(const ProfileGroup& group) {
   if (Status status = check(wanted); !status.ok()) {
     return status;
   }
+  GroupActions::Expanded actions = expand(*stored->actions, wanted.members, down_);
   for (const ProfileGroupMember& member : stored->config.members) {
     use_member(member.member_id, -1);
   }
   for (const ProfileGroupMember& member : wanted.members) {
     use_member(member.member_id, 1);
   }
-  stored->config = std::move(wanted);
-  expand(*stored);
+  std::swap(stored->config, wanted);
+  stored->actions->take(std::move(actions));
   return {};
 }
 
@@ -257,10 +267,10 @@ Result<std::vector<ProfileGroup>> ProfileStore::groups(std::uint32_t group_id) c
   return out;
 }
 
-void ProfileStore::set_down_ports(const DownPorts& down) {
-  down_ = down;
-  for (auto& [id, group] : groups_) {
-    expand(*group);
+void ProfileStore::prepare(const DownPorts& down, PortChanges& changes) const {
+  for (const auto& [id, group] : groups_) {
+    changes.emplace_back(group->actions.get(),
+                         expand(*group->actions, group->config.members, down));
   }
 }
 

@@ -19,13 +19,19 @@ using DownPorts = std::set<std::uint64_t>;
 struct GroupActions {
   using allocator_type = std::pmr::polymorphic_allocator<>;
   using Weighted = std::pair<const rt::BoundAction*, std::int32_t>;
+  using Expanded = std::pmr::vector<const rt::BoundAction*>;
   explicit GroupActions(allocator_type memory) : expanded(memory) {}
-  /// Takes these actions, by weight.
-  void set(const std::vector<Weighted>& members);
+  /// These actions, each as often as its weight says, in the memory of this group.
+  [[nodiscard]] Expanded repeated(const std::vector<Weighted>& members) const;
+  /// Takes what `repeated` gave.
+  void take(Expanded&& fresh) noexcept;
 
   rt::SelectorGroup view;
-  std::pmr::vector<const rt::BoundAction*> expanded;
+  Expanded expanded;
 };
+
+/// What groups will be when ports have come up or gone down: all is made before any is taken.
+using PortChanges = std::vector<std::pair<GroupActions*, GroupActions::Expanded>>;
 
 struct StoredGroup {
   InState<GroupActions> actions;
@@ -33,6 +39,7 @@ struct StoredGroup {
   std::uint64_t uses = 0;
 };
 
+/// What a call changes it changes as a whole: when memory ends in it, all is as before.
 class ProfileStore {
  public:
   /// `tables`: those whose implementation this profile is; at least one.
@@ -58,7 +65,9 @@ class ProfileStore {
   void use_one_shot(int change);
   [[nodiscard]] bool has_members() const { return !members_.empty() || !groups_.empty(); }
 
-  void set_down_ports(const DownPorts& down);
+  /// Adds what each group will be.
+  void prepare(const DownPorts& down, PortChanges& changes) const;
+  void set_down_ports(DownPorts&& down) noexcept { down_.swap(down); }
 
  private:
   struct StoredMember {
@@ -68,7 +77,10 @@ class ProfileStore {
   };
   Status check(const ProfileGroup& group) const;
   [[nodiscard]] Status check_style() const;
-  void expand(StoredGroup& group);
+  /// Makes the group's actions while these ports are down.
+  [[nodiscard]] GroupActions::Expanded expand(const GroupActions& actions,
+                                              const std::vector<ProfileGroupMember>& members,
+                                              const DownPorts& down) const;
   [[nodiscard]] std::string member_name(std::uint32_t id) const;
   [[nodiscard]] std::string group_name(std::uint32_t id) const;
 

@@ -52,37 +52,12 @@ Status check(const CloneSession& session) {
   return check_replicas(name_of(session), session.replicas);
 }
 
-template <class Map, class Entity>
-Status insert_into(Map& map, const Entity& entity, std::uint32_t id) {
-  if (Status status = check(entity); !status.ok()) {
-    return status;
-  }
-  if (!map.emplace(id, entity).second) {
-    return {StatusCode::already_exists, name_of(entity) + " exists already"};
-  }
-  return {};
-}
-
-template <class Map, class Entity>
-Status modify_in(Map& map, const Entity& entity, std::uint32_t id) {
-  if (Status status = check(entity); !status.ok()) {
-    return status;
-  }
-  const auto found = map.find(id);
-  if (found == map.end()) {
-    return {StatusCode::not_found, name_of(entity) + " does not exist"};
-  }
-  found->second = entity;
-  return {};
-}
-
 template <class Entity>
-Result<std::vector<Entity>> read_from(const std::map<std::uint32_t, Entity>& map, std::uint32_t id,
-                                      const Entity& key) {
+Result<std::vector<Entity>> read_from(const auto& map, std::uint32_t id, const Entity& key) {
   std::vector<Entity> out;
-  for (const auto& [number, entity] : map) {
+  for (const auto& [number, stored] : map) {
     if (id == 0 || number == id) {
-      out.push_back(entity);
+      out.push_back(stored.entity);
     }
   }
   if (id != 0 && out.empty()) {
@@ -93,37 +68,55 @@ Result<std::vector<Entity>> read_from(const std::map<std::uint32_t, Entity>& map
 
 }  // namespace
 
-rt::ReplicaList ReplicationStore::keep(std::map<std::uint32_t, Replicas>& copies, std::uint32_t id,
-                                       const std::vector<Replica>& replicas) {
-  Replicas& copy = copies.try_emplace(id, &memory_).first->second;
-  copy.assign(replicas.begin(), replicas.end());
-  return {copy.data(), static_cast<std::uint32_t>(copy.size())};
+template <class Entity>
+Status ReplicationStore::insert_into(StoredById<Entity>& map, const Entity& entity,
+                                     std::uint32_t id) {
+  if (Status status = check(entity); !status.ok()) {
+    return status;
+  }
+  const auto [stored, fresh] = map.try_emplace(id, entity, memory_);
+  if (!fresh) {
+    return {StatusCode::already_exists, name_of(entity) + " exists already"};
+  }
+  publish(stored->second);
+  return {};
 }
 
-void ReplicationStore::publish(const MulticastGroup& group) {
-  engine_.groups[group.group_id] = keep(group_replicas_, group.group_id, group.replicas);
+template <class Entity>
+Status ReplicationStore::modify_in(StoredById<Entity>& map, const Entity& entity,
+                                   std::uint32_t id) {
+  if (Status status = check(entity); !status.ok()) {
+    return status;
+  }
+  const auto found = map.find(id);
+  if (found == map.end()) {
+    return {StatusCode::not_found, name_of(entity) + " does not exist"};
+  }
+  Stored<Entity> fresh(entity, memory_);  // whatever needs memory
+  std::swap(found->second.entity, fresh.entity);
+  found->second.replicas.swap(fresh.replicas);
+  publish(found->second);
+  return {};
 }
 
-void ReplicationStore::publish(const CloneSession& session) {
-  engine_.sessions[session.session_id] = {
-      keep(session_replicas_, session.session_id, session.replicas),
-      static_cast<std::uint32_t>(session.packet_length_bytes), true};
+void ReplicationStore::publish(const Stored<MulticastGroup>& group) noexcept {
+  engine_.groups[group.entity.group_id] = {group.replicas.data(),
+                                           static_cast<std::uint32_t>(group.replicas.size())};
+}
+
+void ReplicationStore::publish(const Stored<CloneSession>& session) noexcept {
+  engine_.sessions[session.entity.session_id] = {
+      {session.replicas.data(), static_cast<std::uint32_t>(session.replicas.size())},
+      static_cast<std::uint32_t>(session.entity.packet_length_bytes),
+      true};
 }
 
 Status ReplicationStore::insert(const MulticastGroup& group) {
-  Status status = insert_into(groups_, group, group.group_id);
-  if (status.ok()) {
-    publish(group);
-  }
-  return status;
+  return insert_into(groups_, group, group.group_id);
 }
 
 Status ReplicationStore::modify(const MulticastGroup& group) {
-  Status status = modify_in(groups_, group, group.group_id);
-  if (status.ok()) {
-    publish(group);
-  }
-  return status;
+  return modify_in(groups_, group, group.group_id);
 }
 
 Status ReplicationStore::remove(const MulticastGroup& key) {
@@ -131,7 +124,6 @@ Status ReplicationStore::remove(const MulticastGroup& key) {
     return {StatusCode::not_found, name_of(key) + " does not exist"};
   }
   engine_.groups[key.group_id] = {};
-  group_replicas_.erase(key.group_id);
   return {};
 }
 
@@ -140,19 +132,11 @@ Result<std::vector<MulticastGroup>> ReplicationStore::groups(std::uint32_t id) c
 }
 
 Status ReplicationStore::insert(const CloneSession& session) {
-  Status status = insert_into(sessions_, session, session.session_id);
-  if (status.ok()) {
-    publish(session);
-  }
-  return status;
+  return insert_into(sessions_, session, session.session_id);
 }
 
 Status ReplicationStore::modify(const CloneSession& session) {
-  Status status = modify_in(sessions_, session, session.session_id);
-  if (status.ok()) {
-    publish(session);
-  }
-  return status;
+  return modify_in(sessions_, session, session.session_id);
 }
 
 Status ReplicationStore::remove(const CloneSession& key) {
@@ -160,7 +144,6 @@ Status ReplicationStore::remove(const CloneSession& key) {
     return {StatusCode::not_found, name_of(key) + " does not exist"};
   }
   engine_.sessions[key.session_id] = {};
-  session_replicas_.erase(key.session_id);
   return {};
 }
 
@@ -179,8 +162,6 @@ void ReplicationStore::clear() {
   }
   groups_.clear();
   sessions_.clear();
-  group_replicas_.clear();
-  session_replicas_.clear();
 }
 
 }  // namespace catchment::softswitch

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "catchment/softswitch/entities.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
@@ -11,6 +13,7 @@
 
 namespace catchment::softswitch {
 
+/// What a call changes it changes as a whole: when memory ends in it, all is as before.
 class ReplicationStore {
  public:
   ReplicationStore(rt::Engine& engine, StateMemory& memory) : engine_(engine), memory_(memory) {}
@@ -26,20 +29,30 @@ class ReplicationStore {
   void clear();
 
  private:
-  void publish(const MulticastGroup& group);
-  void publish(const CloneSession& session);
+  /// What a client gave, and a copy of its replicas that frames can be shown.
+  template <class Entity>
+  struct Stored {
+    Stored(Entity given, StateMemory& memory)
+        : entity(std::move(given)),
+          replicas(entity.replicas.begin(), entity.replicas.end(), &memory) {}
 
-  using Replicas = std::pmr::vector<Replica>;
-  /// Keeps a copy that frames can be shown.
-  rt::ReplicaList keep(std::map<std::uint32_t, Replicas>& copies, std::uint32_t id,
-                       const std::vector<Replica>& replicas);
+    Entity entity;
+    std::pmr::vector<Replica> replicas;
+  };
+  template <class Entity>
+  using StoredById = std::map<std::uint32_t, Stored<Entity>>;
+
+  template <class Entity>
+  Status insert_into(StoredById<Entity>& map, const Entity& entity, std::uint32_t id);
+  template <class Entity>
+  Status modify_in(StoredById<Entity>& map, const Entity& entity, std::uint32_t id);
+  void publish(const Stored<MulticastGroup>& group) noexcept;
+  void publish(const Stored<CloneSession>& session) noexcept;
 
   rt::Engine& engine_;
   StateMemory& memory_;
-  std::map<std::uint32_t, MulticastGroup> groups_;
-  std::map<std::uint32_t, CloneSession> sessions_;
-  std::map<std::uint32_t, Replicas> group_replicas_;
-  std::map<std::uint32_t, Replicas> session_replicas_;
+  StoredById<MulticastGroup> groups_;
+  StoredById<CloneSession> sessions_;
 };
 
 }  // namespace catchment::softswitch

@@ -167,13 +167,28 @@ void RunningProgram::find_strays(StrayFinder& finder) const {
 }
 
 void RunningProgram::set_down_ports(const DownPorts& down) {
+  PortChanges changes;
   for (const auto& profile : profiles_) {
     if (profile != nullptr) {
-      profile->set_down_ports(down);
+      profile->prepare(down, changes);
     }
   }
   for (const auto& table : tables_) {
-    table->set_down_ports(down);
+    table->prepare(down, changes);
+  }
+  std::vector<DownPorts> copies(profiles_.size() + tables_.size(), down);
+  for (auto& [actions, fresh] : changes) {  // from here on nothing needs memory
+    actions->take(std::move(fresh));
+  }
+  for (const auto& profile : profiles_) {
+    if (profile != nullptr) {
+      profile->set_down_ports(std::move(copies.back()));
+    }
+    copies.pop_back();
+  }
+  for (const auto& table : tables_) {
+    table->set_down_ports(std::move(copies.back()));
+    copies.pop_back();
   }
 }
 

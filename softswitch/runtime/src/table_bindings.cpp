@@ -19,15 +19,15 @@ void TableStore::count_uses(const Stored& stored, int change) {
   }
 }
 
-void TableStore::expand_one_shot(Stored& stored) {
+GroupActions::Expanded TableStore::expand_one_shot(const Stored& stored, const DownPorts& down) {
   const auto& set = std::get<OneShot>(stored.entry.action);
   std::vector<GroupActions::Weighted> live;
   for (std::size_t i = 0; i < set.actions.size(); ++i) {
-    if (!is_down(down_, set.actions[i].watch_port)) {
+    if (!is_down(down, set.actions[i].watch_port)) {
       live.emplace_back(&stored.one_shot[i]->bound, set.actions[i].weight);
     }
   }
-  stored.one_shot_group->set(live);
+  return stored.one_shot_group->repeated(live);
 }
 
 Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
@@ -56,7 +56,7 @@ Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
   }
   stored.entry.action = std::move(canonical);
   stored.one_shot_group = make_in<GroupActions>(memory_);
-  expand_one_shot(stored);
+  stored.one_shot_group->take(expand_one_shot(stored, down_));
   stored.row.group = &stored.one_shot_group->view;
   return {};
 }

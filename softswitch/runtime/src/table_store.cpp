@@ -370,11 +370,10 @@ Status TableStore::clear_meter_counts(const TableEntry& key) {
   return {};
 }
 
-void TableStore::set_down_ports(const DownPorts& down) {
-  down_ = down;
-  for (Stored* stored : entries_.order) {
+void TableStore::prepare(const DownPorts& down, PortChanges& changes) const {
+  for (const Stored* stored : entries_.order) {
     if (stored->one_shot_group != nullptr) {
-      expand_one_shot(*stored);
+      changes.emplace_back(stored->one_shot_group.get(), expand_one_shot(*stored, down));
     }
   }
 }

@@ -46,7 +46,9 @@ class TableStore {
 
   [[nodiscard]] const rt::Table& view() const { return *view_; }
   [[nodiscard]] const TableInfo& info() const { return info_; }
-  void set_down_ports(const DownPorts& down);
+  /// Adds what each entry's action set will be while these ports are down.
+  void prepare(const DownPorts& down, PortChanges& changes) const;
+  void set_down_ports(DownPorts&& down) noexcept { down_.swap(down); }
   /// Calls `report` once for every entry that has been idle for its timeout.
   void expire(std::uint64_t now_us, const std::function<void(const TableEntry&)>& report);
 
@@ -103,7 +105,7 @@ class TableStore {
   void put(Words& words, const rt::KeyField& place, const Words& value) const;
   Status bind(Stored& stored, const TableAction& action, ActionPlace place);
   Status bind_one_shot(Stored& stored, const OneShot& set);
-  void expand_one_shot(Stored& stored);
+  static GroupActions::Expanded expand_one_shot(const Stored& stored, const DownPorts& down);
   void count_uses(const Stored& stored, int change);
   void set_meter(Stored& stored, const std::optional<MeterConfig>& config, std::uint64_t now_us);
   [[nodiscard]] Result<Stored*> find(const TableEntry& key) const;

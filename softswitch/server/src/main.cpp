@@ -21,6 +21,7 @@
 #include "handshake_failures.hpp"
 #include "json.hpp"
 #include "last_resort.hpp"
+#include "last_words.hpp"
 #include "listener.hpp"
 #include "log.hpp"
 #include "options.hpp"
@@ -155,6 +156,7 @@ void keep_files() {
 
 int main(int argc, char** argv) {
   keep_files();
+  say_last_words();
   try {
     Ending ending;
     const Options options = parse_options({argv + 1, argv + argc});

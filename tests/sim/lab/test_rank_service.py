@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -218,8 +219,42 @@ def test_the_end_waits_for_no_connection_that_stands(tmp_path: Path, monkeypatch
     asyncio.run(ranks())
 
 
+@pytest.mark.parametrize(
+    ("code", "output", "words"),
+    [
+        (-signal.SIGKILL, "catchment-switch: listening on unix:a\n", "has ended with SIGKILL"),
+        (
+            -signal.SIGABRT,
+            "catchment-switch: listening on unix:a\n"
+            "catchment-switch: ending: a thread cannot go on: memory has ended. Give it more memory\nAborted\n",
+            "has ended with SIGABRT: memory has ended. Give it more memory",
+        ),
+    ],
+)
+def test_ranks_hear_the_last_words_of_the_switch(tmp_path: Path, code: int, output: str, words: str) -> None:
+    socket_file = tmp_path / "socket"
+
+    async def ranks() -> None:
+        lab = NoLab()
+        lab.output, lab.code = output, code
+        reading, writing = os.pipe()
+        lab.end = reading
+        service = await started(socket_file, lab)
+        seats = [await seated(socket_file, rank) for rank in range(2)]
+        os.close(writing)  # its end is an event
+        for reader, writer in seats:
+            said = json.loads(await asyncio.wait_for(reader.readline(), PATIENCE))
+            assert said["ended"].endswith(words) and f"process {lab.pid} on" in said["ended"]
+            writer.close()
+        await asyncio.wait_for(service, PATIENCE)
+
+    asyncio.run(ranks())
+
+
 class NoLab:
     """A lab of two ranks whose switch is this process."""
+
+    pid, code, output, end = 7, 0, "", -1
 
     def __init__(self) -> None:
         self.switch = self
@@ -228,16 +263,19 @@ class NoLab:
         return Path("/nowhere") / host
 
     def end_descriptor(self) -> int:
-        return os.pidfd_open(os.getpid())
+        return os.pidfd_open(os.getpid()) if self.end < 0 else self.end
+
+    def stop(self) -> int:
+        return self.code
 
 
-async def served(path: Path) -> None:
-    await RankService(NoLab(), ("w0", "w1"), slots=4, path=path, patience=PATIENCE).serve("")  # type: ignore[arg-type]
+async def served(path: Path, lab: NoLab) -> None:
+    await RankService(lab, ("w0", "w1"), slots=4, path=path, patience=PATIENCE).serve("")  # type: ignore[arg-type]
 
 
-async def started(path: Path) -> asyncio.Task[None]:
+async def started(path: Path, lab: NoLab | None = None) -> asyncio.Task[None]:
     """A service that listens at a path."""
-    service = asyncio.create_task(served(path))
+    service = asyncio.create_task(served(path, lab or NoLab()))
     while not path.exists():
         await asyncio.sleep(0.01)
     return service

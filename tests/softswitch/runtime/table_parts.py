@@ -1,9 +1,11 @@
-"""Imports one table in C++ (tables.cpp), which is built beside the other native parts."""
+"""Imports one table and stores in C++ (tables.cpp, stores.cpp), which are built beside the other native parts."""
 
 from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from catchment.checkout import NATIVE
@@ -20,3 +22,12 @@ def load() -> Any:
 
 
 tables = load()
+
+
+def every_end(work: Callable[[int], bool], is_as_before: Callable[[], None]) -> int:
+    """Let memory end at each allocation of some work in turn, and look whether all is as before; how many there are."""
+    for allocations in count():
+        if work(allocations):
+            return allocations
+        is_as_before()
+    raise AssertionError

@@ -1,39 +1,21 @@
 // One table as a Python object: a key of 64 bits, exact or ternary, and an action with one value.
-// A call may be told after how many allocations memory ends, on the heap and in the state's memory.
+// Any call may be told after how many allocations memory ends (scarce.hpp).
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <limits>
 #include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "scarce.hpp"
 #include "table_store.hpp"
 
-namespace {
-
-constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
-std::uint64_t allocations_left = kEndless;
-
-/// Takes one of the allocations that are left; the one after the last fails, those behind it do
-/// not.
-void take_allocation() {
-  if (allocations_left == kEndless) {
-    return;
-  }
-  if (allocations_left-- == 0) {
-    throw std::bad_alloc();  // and it is endless again
-  }
-}
-
-}  // namespace
-
 void* operator new(std::size_t bytes) {
-  take_allocation();
+  catchment::softswitch::take_allocation();
   if (void* const block = std::malloc(bytes == 0 ? 1 : bytes)) {
     return block;
   }
@@ -50,21 +32,6 @@ constexpr std::uint32_t kAction = 2;
 constexpr std::uint32_t kParam = 3;
 constexpr std::uint32_t kBits = 64;
 constexpr std::uint64_t kSize = 1024;
-
-class ScarceMemory final : public StateMemory {
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    take_allocation();
-    return StateMemory::do_allocate(bytes, alignment);
-  }
-};
-
-std::string bytes_of(std::uint64_t value) {
-  std::string bytes(sizeof value, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<char>(value >> (8 * (bytes.size() - 1 - i)));
-  }
-  return bytes;
-}
 
 ProgramInfo make_program(bool exact) {
   ProgramInfo program;
@@ -134,21 +101,6 @@ class Table {
     entry.priority = priority;
     return entry;
   }
-  template <class Work>
-  static bool scarce(std::uint64_t allocations, Work work) {
-    allocations_left = allocations;
-    try {
-      const Status status = work();
-      allocations_left = kEndless;
-      if (!status.ok()) {
-        throw pybind11::value_error(status.message());
-      }
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  }
-
   bool exact_;
   ProgramInfo program_;
   rt::TableLayout layout_;
@@ -161,6 +113,7 @@ class Table {
 PYBIND11_MODULE(_tables, module) {
   namespace py = pybind11;
   using namespace py::literals;
+  bind_stores(module);
   module.attr("SEQUENCES") = TableStore::kSequences;
   py::class_<Table>(module, "Table")
       .def(py::init<bool, std::uint64_t>(), "exact"_a = false, "sequence"_a = 0)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from itertools import count
 
 import pytest
-from table_parts import tables
+from table_parts import every_end, tables
 
 ALL = (1 << 64) - 1
 HIGH = 0xFF << 56
@@ -41,15 +39,6 @@ def test_entries_that_are_numbered_anew_are_found_whatever_comes_next() -> None:
     assert (table.find(HIGH), table.find(5)) == (1, 3)
     table.remove(0, 0, 7)
     assert (table.find(HIGH), table.find(4)) == (2, None)
-
-
-def every_end(work: Callable[[int], bool], is_as_before: Callable[[], None]) -> int:
-    """Let memory end at each allocation of some work in turn, and look whether all is as before; how many there are."""
-    for allocations in count():
-        if work(allocations):
-            return allocations
-        is_as_before()
-    raise AssertionError
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "ternary"])
