@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,17 @@ import pytest
 from crew import PATIENCE, ROOT
 
 from catchment.checkout import NATIVE
+
+DISTRIBUTIONS = {
+    "google.protobuf": "protobuf",
+    "google.rpc": "googleapis-common-protos",
+    "grpc": "grpcio",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Packages of modules, where their names differ."""
+ELSEWHERE = {"mininet", "p4runtime_sh"}
+"""Modules of Debian's packages, and of an environment of their own."""
 
 
 def backend() -> ModuleType:
@@ -80,6 +93,47 @@ def test_what_a_wheel_holds(tmp_path: Path) -> None:
         include = f"#include <{Path(header).name}>\nint main(void) {{ return 0; }}\n"
         folder = str(tmp_path / "staged" / "catchment" / "include")
         subprocess.run(["cc", "-x", "c", "-fsyntax-only", "-I", folder, "-"], input=include, text=True, check=True)
+
+
+def _distribution(module: str) -> str:
+    top = ".".join(module.split(".")[: 2 if module.startswith("google.") else 1])
+    return DISTRIBUTIONS.get(top, top)
+
+
+def _needed(package: ModuleType) -> set[str]:
+    """The distributions whose modules a wheel's own import, at the top of a file or in a function."""
+    links = {path.name for path in (ROOT / "catchment").iterdir() if path.is_symlink()} | {"catchment"}
+    modules: set[str] = set()
+    for path in (ROOT / source for source in package.sources() if source.parts[0] in links and source.suffix == ".py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                modules.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules.add(node.module)
+    ours = sys.stdlib_module_names | ELSEWHERE | {"catchment"}
+    return {_distribution(module) for module in modules if module.split(".")[0] not in ours}
+
+
+def _declared(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
+
+
+def test_a_wheel_depends_on_all_that_it_imports() -> None:
+    """The tests' own environment has everything: in an empty one only what is declared is there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert _declared(project["dependencies"]) == _needed(backend())
+
+
+def test_a_wheel_is_built_where_only_what_it_asks_for_is_there() -> None:
+    """`pip wheel` builds in an environment of its own, and there the switch program is compiled."""
+    asked = _declared(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"])
+    loaded = "import sys, catchment.sim.lab.local_switch, catchment.softswitch.server.codegen.dump_descriptors"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{loaded}\nprint(*sys.modules, sep='\\n')"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    used = {_distribution(module) for module in run.stdout.split()} & _needed(backend())
+    assert used - {"grpcio", "protobuf"} <= asked and "grpcio-tools" in asked  # which brings these two
 
 
 def test_a_wheel_is_built_for_any_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
