@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -18,6 +20,8 @@ from catchment.plain_console import plain_console
 if TYPE_CHECKING:
     from catchment.host.layers import LayerTable
     from catchment.host.optimizer.store import ModelState, Store
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 app = typer.Typer(help="Model states on disk: look at them, check them, bring them in and out.", no_args_is_help=True)
 
@@ -171,10 +175,11 @@ def import_safetensors(  # noqa: PLR0917
     from catchment.host.optimizer.store.interchange import look_at  # noqa: PLC0415
 
     with _store_errors():
-        try:
-            kinds = Rule(optimizer), Precision(parameters), Precision(moments)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
+        kinds = (
+            _one_of(Rule, optimizer, "--optimizer"),
+            _one_of(Precision, parameters, "--parameters"),
+            _one_of(Precision, moments, "--moments"),
+        )
         table = None if model is None else _table_of(model, layer)
         found = (look_at_dcp if (source / METADATA).exists() else look_at)(source, layer or (), table)
         with (
@@ -236,12 +241,21 @@ def drop(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], store
         opened.drop_snapshot(name)
 
 
+def _one_of(kinds: type[Choice], text: str, option: str) -> Choice:
+    try:
+        return kinds(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} {text}: give one of {', '.join(kinds)}") from error
+
+
 def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
     import torch  # noqa: PLC0415
 
     from catchment.host.torch import layers_of, table_of  # noqa: PLC0415
 
     module, _, function = made_by.partition(":")
+    if not module or not function:
+        raise typer.BadParameter(f"--model {made_by}: name MODULE:FUNCTION, as models:make")
     sys.path.insert(0, "")  # as `python -m` does
     try:
         make = getattr(importlib.import_module(module), function)
@@ -251,8 +265,15 @@ def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
         raise typer.BadParameter(f"--model {made_by}: {error}; name MODULE:FUNCTION") from error
     finally:
         sys.path.remove("")
-    with torch.device("meta"):
-        made = make()
+    try:
+        with torch.device("meta"):
+            made = make()
+    except Exception as error:  # a user's function may raise anything
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise OptimizerError(
+            f"--model {made_by}: {type(error).__name__} at {last.filename}:{last.lineno}: {error}; it is called "
+            "without arguments, its tensors on torch's device meta"
+        ) from error
     if not isinstance(made, torch.nn.Module):
         raise typer.BadParameter(f"--model {made_by}: it makes {type(made).__name__}, no torch.nn.Module")
     return table_of(layers_of(made, layers or None))

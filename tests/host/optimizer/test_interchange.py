@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -243,12 +244,27 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
         failed = run(app, ["optimizer", *wrong])
         assert isinstance(failed.exception, OptimizerError)
         assert words in str(failed.exception)
-    assert run(app, ["optimizer", "import", str(tmp_path), "--store", made, "--optimizer", "magic"]).exit_code == 2
-    for makes, words in (("math:pi", "pi is no function"), ("builtins:dict", "it makes dict")):
-        failed = run(
-            app, ["optimizer", "import", str(tmp_path), "--store", made, "--model", makes], env={"COLUMNS": "200"}
-        )
+    for wrong, words in (
+        (["--optimizer", "magic"], "--optimizer magic: give one of adam, sgd"),
+        (["--parameters", "int8"], "--parameters int8: give one of fp32, bf16"),
+        (["--moments", "fp16"], "--moments fp16: give one of fp32, bf16"),
+        (["--model", "math:pi"], "pi is no function"),
+        (["--model", "math"], "--model math: name MODULE:FUNCTION"),
+        (["--model", ":make"], "--model :make: name MODULE:FUNCTION"),
+        (["--model", "builtins:dict"], "it makes dict"),
+    ):
+        failed = run(app, ["optimizer", "import", str(tmp_path), "--store", made, *wrong], env={"COLUMNS": "200"})
         assert failed.exit_code == 2 and words in failed.output
+
+
+def test_a_model_that_cannot_be_made_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models_that_fail.py").write_text("def make():\n    raise KeyError('width')\n")
+    command = ["optimizer", "import", str(tmp_path), "--store", str(tmp_path / "s"), "--model", "models_that_fail:make"]
+    failed = CliRunner().invoke(app, command).exception
+    assert isinstance(failed, OptimizerError)
+    assert re.search(r"^--model models_that_fail:make: KeyError at .*models_that_fail\.py:2: 'width'; ", str(failed))
+    assert not (tmp_path / "s").exists()
 
 
 def test_an_export_to_a_full_disk_says_so(trained: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
