@@ -76,7 +76,7 @@ def nanoseconds(what: str, seconds: Any) -> int:
     Raises:
         CollectiveError: kind ``argument``: it is NaN, or no number.
     """
-    if not isinstance(seconds, Real) or seconds != seconds:  # noqa: PLR0124  NaN
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or seconds != seconds:  # noqa: PLR0124  NaN
         raise wrong(f"{what} {seconds!r}", "give a number of seconds")
     number: Any = seconds  # mypy knows no arithmetic of Real
     return _LONGEST_NS if number >= _LONGEST_NS / 1e9 else int(max(number, 0) * 1e9)
@@ -147,8 +147,10 @@ def placed(places: Strided, item_bytes: int) -> Strided:
     """`places` in bytes, from elements of `item_bytes`.
 
     Raises:
-        CollectiveError: kind ``argument``: blocks are no whole words, or reach too far.
+        CollectiveError: kind ``argument``: it is no `Strided`, blocks are no whole words, or reach too far.
     """
+    if not isinstance(places, Strided):
+        raise wrong(f"places {places!r:.80}", "give a Strided, or None where the parts follow one another")
     step, block, stride = places.step * item_bytes, places.block * item_bytes, places.stride * item_bytes
     if step % LANE_BYTES or block % LANE_BYTES or stride % LANE_BYTES:
         raise wrong(f"{places} of elements of {item_bytes} bytes", f"give whole words of {LANE_BYTES} bytes")
@@ -168,6 +170,28 @@ def parts(places: Strided, array: Buffer, own: Buffer, ranks: int) -> tuple[Buff
     if own.address == array.address and own.elements == array.elements:
         own = own._replace(elements=places.part)
     return array._replace(elements=places.part * ranks), own
+
+
+def check_apart(call: str, read: Buffer, written: Buffer, own: int) -> None:
+    """Whether a result lies apart from what is read, or where this rank's own part of the array is.
+
+    Anywhere else it would be written over what this rank has yet to send, or to send again.
+
+    Args:
+        call: for the error.
+        read, written: arrays.
+        own: address at which the smaller of them, or the result, may begin.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    ends = [one.address + one.elements * ITEM_BYTES[one.dtype] for one in (read, written)]
+    smaller = min((written, read), key=lambda one: one.elements * ITEM_BYTES[one.dtype])
+    if read.address < ends[1] and written.address < ends[0] and smaller.address != own:
+        raise wrong(
+            f"{call} of {in_words(read)} into {in_words(written)} of the same memory",
+            "give the result memory of its own, or this rank's part of the array",
+        )
 
 
 def in_words(buffer: Buffer) -> str:

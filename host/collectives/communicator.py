@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import TracebackType
@@ -35,6 +36,8 @@ ABSENT: Final = 1.5
 SPIN: Final = 1e-3
 """Seconds that a waiting thread looks for frames before it sleeps, unless a caller says otherwise: as ranks are often
 apart, and some ten times what being put to sleep and woken takes."""
+
+_TERMS: Final = "give a whole number, 0..2**64-1"
 
 
 class Communicator:
@@ -131,8 +134,12 @@ class Communicator:
 
             chosen = {} if policy is None else {"policy": policy}
             return cast("Self", RailSet.of_job(description, rails=rails, **chosen, **options))
+        if rails is not None and not isinstance(rails, tuple | list):
+            raise wrong(f"rails {rails!r:.80}", "give the names of those to use, or nothing for all")
         if rails:
-            raise wrong(f"rails {', '.join(rails)}", f"job {description.get('job', '(no name)')} is on one rail")
+            raise wrong(
+                f"rails {', '.join(map(str, rails))}", f"job {description.get('job', '(no name)')} is on one rail"
+            )
         try:
             stream = Stream(**description["sums"])
             rank, place = description["wid"], description.get("place")
@@ -194,7 +201,15 @@ class Communicator:
         return int(self._library.catchment_group_key_due(self._handle))
 
     def take_key(self, term: int, key: str) -> bool:
-        """Take the key of a term, which all switches of the job have by now; False where it is not the next one's."""
+        """Take the key of a term, which all switches of the job have by now; False where it is not the next one's.
+
+        Raises:
+            CollectiveError: kind ``argument``: it is no key.
+        """
+        if not isinstance(key, str) or not re.fullmatch("[0-9a-fA-F]{32}", key):  # a secret, which is not shown
+            raise wrong("a key that is none", "give 32 hexadecimal digits")
+        if not 0 <= whole("the key of term", term, _TERMS) < 1 << 64:
+            raise wrong(f"the key of term {term}", _TERMS)
         return bool(self._library.catchment_group_take_key(self._handle, term, bytes.fromhex(key)))
 
     # ---- operations
@@ -214,7 +229,7 @@ class Communicator:
 
         Args:
             array: fp32, fp16, bf16 or int32, contiguous, any length, the same on all ranks.
-            out: where the result goes, of the same type and length; `array` itself unless given.
+            out: where the result goes, of the same type and length, in other memory; `array` itself unless given.
             op: ``sum``; ``mean`` of floats: the sum as fp32, divided by the size, rounded to the type; ``max``.
             scaling: of sums and means of floats; the communicator's unless given.
             priority: a larger one overtakes operations that are queued or under way; the same on all ranks.
@@ -268,8 +283,10 @@ class Communicator:
         source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
         options = calls.asked(priority, timeout, tag)
         if places is not None:
-            options = options.at(calls.placed(places, ITEM_BYTES[source.dtype]))
+            in_bytes = calls.placed(places, ITEM_BYTES[source.dtype])
+            options = options.at(in_bytes)
             parts, own = calls.parts(places, source, target, self.size)
+            self._check_part("reduce_scatter", source, target, in_bytes)
         else:
             parts, own = source, target
         if source.dtype != target.dtype or parts.elements != self.size * own.elements:
@@ -277,6 +294,8 @@ class Communicator:
                 f"reduce_scatter of {in_words(source)} into {in_words(target)}",
                 f"give the same type, and {self.size} times as many elements as out has",
             )
+        if places is None:
+            self._check_part("reduce_scatter", source, target, None)
         return self._reduce(calls.REDUCE_SCATTER, (parts, own), options, op, scaling)
 
     def broadcast(
@@ -313,12 +332,15 @@ class Communicator:
         if places is not None:
             in_bytes = calls.placed(places, calls.item_bytes(out))
             options = options.at(in_bytes)
+            self._check_part("all_gather", source, target, in_bytes)
             target, source = calls.parts(in_bytes, target, source, self.size)
         if target.elements != self.size * source.elements:
             raise wrong(
                 f"all_gather of {in_words(source)} into {in_words(target)}",
                 f"out has {self.size} times the bytes of array",
             )
+        if places is None:
+            self._check_part("all_gather", source, target, None)
         return self._start(calls.ALL_GATHER, source, target, options)
 
     def coalesced(
@@ -403,7 +425,17 @@ class Communicator:
         target = calls.elements(out, writable=True)
         if (target.dtype, target.elements) != (source.dtype, source.elements):
             raise wrong(f"{in_words(source)} into {in_words(target)}", "give an out of the same type and length")
+        calls.check_apart("a sum", source, target, source.address)
         return source, target
+
+    def _check_part(self, call: str, read: Buffer, written: Buffer, places: Strided | None) -> None:
+        """Refuse arrays of the same memory, but for this rank's part of the larger one, or all of it with `places`."""
+        whole, part = (read, written) if read.elements >= written.elements else (written, read)
+        if places is None:
+            step = part.elements * ITEM_BYTES[part.dtype]
+        else:
+            step = 0 if part.elements == whole.elements else places.step
+        calls.check_apart(call, read, written, whole.address + self._rank * step)
 
     def _root(self, root: int) -> int:
         root = whole("root", root, "give 0..size-1")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from catchment.host.collectives.errors import wrong
 from catchment.host.transport.addresses import Address
 from catchment.host.transport.stream import Stream
 from catchment.wire.rail_labels import control_label, spare_label
@@ -57,6 +58,28 @@ class Rail:
     control: RailPart | None = None
     spares: Mapping[str, RailPart] = field(default_factory=dict)
     ring: str = ""
+
+
+def checked_rails(rails: Any) -> list[Rail]:
+    """The rails that a caller gave, each of which is one in all its parts.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not isinstance(rails, Sequence) or isinstance(rails, str | bytes):
+        raise wrong(f"rails {rails!r:.80}", "give several host.collectives.Rail objects")
+    for rail in rails:
+        if not isinstance(rail, Rail) or not isinstance(rail.name, str):
+            raise wrong(f"rail {rail!r}", "give host.collectives.Rail objects, each with a name")
+        if not isinstance(rail.spares, Mapping):
+            raise wrong(f"rail {rail.name}: spares {rail.spares!r:.80}", "give a RailPart for each other rail's name")
+        for what, part in (
+            ("control", rail.control),
+            *((f"a spare for {name}", one) for name, one in rail.spares.items()),
+        ):
+            if not isinstance(part, RailPart | None):
+                raise wrong(f"rail {rail.name}: {what} is {part!r:.80}", "give a RailPart, or None")
+    return list(rails)
 
 
 def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:

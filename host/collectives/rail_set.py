@@ -16,7 +16,7 @@ from catchment.host.collectives.errors import CollectiveError, wrong
 from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
+from catchment.host.collectives.rail_parts import Rail, RailPart, checked_rails, rails_of
 from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare, checked_policy
 from catchment.host.collectives.rail_status import RailStatus
 from catchment.host.collectives.scaling import Block, Scaling
@@ -104,9 +104,9 @@ class RailSet(Communicator):
     ) -> None:
         check_scaling(scaling)
         policy = checked_policy(policy)
-        for rail in rails:
-            if not isinstance(rail, Rail) or not isinstance(rail.name, str):
-                raise wrong(f"rail {rail!r}", "give host.collectives.Rail objects, each with a name")
+        rails = checked_rails(rails)
+        if not isinstance(job, str):
+            raise wrong(f"a job named {job!r}", "give its name, a str")
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
             raise wrong(f"rails {', '.join(names) or '(none)'}", f"give 1..{MOST_RAILS}, each with a name of its own")
@@ -114,7 +114,7 @@ class RailSet(Communicator):
             hint = "give whole bits per second, 0 for unknown"
             if whole(f"rail {rail.name}: a rate of", rail.rate, hint) < 0:
                 raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", hint)
-            if rail.ring not in WAYS:
+            if not isinstance(rail.ring, str) or rail.ring not in WAYS:
                 raise wrong(f"rail {rail.name}: a ring over {rail.ring}", "give tcp or mptcp, or nothing for a switch")
         timing = Timing(timeout, spin, absent)
         words = (RailWords * len(rails))()

@@ -69,10 +69,12 @@ def checked_policy(policy: Any) -> RailPolicy:
         CollectiveError: kind ``argument``.
     """
     try:
-        return RailPolicy(policy)
+        if not isinstance(policy, bool):
+            return RailPolicy(policy)
     except ValueError:
-        known = ", ".join(one.name for one in RailPolicy)
-        raise wrong(f"policy {policy!r}", f"give a RailPolicy: {known}") from None
+        pass
+    known = ", ".join(one.name for one in RailPolicy)
+    raise wrong(f"policy {policy!r}", f"give a RailPolicy: {known}")
 
 
 def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPolicy, elements: int) -> list[RailShare]:
@@ -87,6 +89,11 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPol
     Raises:
         CollectiveError: kind ``argument``.
     """
+    for what, several in (("rails", rails), ("costs of several rails", together_ns)):
+        if not isinstance(several, tuple | list):
+            raise wrong(f"{what} {several!r:.80}", "give a list")
+    if any(not isinstance(rail, RailCost) for rail in rails):
+        raise wrong(f"rails {rails!r:.80}", "give a RailCost for each")
     if not 1 <= len(rails) <= MOST_RAILS or not any(rail.bytes_per_ms for rail in rails):
         raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
     if len(together_ns) != len(rails):

@@ -97,6 +97,7 @@ class Model:
         Raises:
             GlmError: it cannot be written.
         """
+        _check_path(path)
         coefficients, intercept = self.linear()
         classes = self.targets.classes
         try:
@@ -126,6 +127,7 @@ class Model:
         Raises:
             GlmError: it cannot be read, or is none of ours.
         """
+        _check_path(path)
         try:
             if path.is_file() and not zipfile.is_zipfile(path):
                 raise ValueError("not an .npz file")
@@ -138,6 +140,11 @@ class Model:
             raise GlmError(f"{path} is no model: it has no array {error}", _WANTED) from None
         except (ValueError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise GlmError(f"{path} is no model: {error}", _WANTED) from None
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, Path):
+        raise GlmError(f"a model in {path!r}", "give the Path of a file")
 
 
 def _checked(found: dict[str, Any]) -> Model:

@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.host.given_numbers import is_real, is_whole
 from catchment.host.glm.errors import GlmError
 from catchment.wire.generated.glm_numbers import (
     ACCUMULATOR_BITS,
@@ -58,12 +59,12 @@ class Numbers:
     fraction: int = FRACTION_DEFAULT
 
     def __post_init__(self) -> None:
-        if not 1 <= self.bits <= PLANES:
-            raise GlmError(f"features of {self.bits} bits", f"give 1 to {PLANES}")
-        if not FRACTION_LEAST <= self.fraction <= FRACTION_MOST:
-            raise GlmError(f"weights with {self.fraction} fraction bits", f"give {FRACTION_LEAST} to {FRACTION_MOST}")
-        if self.batch < BANKS or self.batch % BANKS:
-            raise GlmError(f"a mini-batch of {self.batch} samples", f"give a multiple of {BANKS}")
+        if not is_whole(self.bits, 1, PLANES):
+            raise GlmError(f"features of {self.bits!r} bits", f"give 1 to {PLANES}")
+        if not is_whole(self.fraction, FRACTION_LEAST, FRACTION_MOST):
+            raise GlmError(f"weights with {self.fraction!r} fraction bits", f"give {FRACTION_LEAST} to {FRACTION_MOST}")
+        if not is_whole(self.batch, BANKS) or self.batch % BANKS:
+            raise GlmError(f"a mini-batch of {self.batch!r} samples", f"give a multiple of {BANKS}")
         spare = GRADIENT_BITS - 1 - (DERIVATIVE_LIMIT.bit_length() + self.bits)
         if self.batch > 1 << spare:
             raise GlmError(
@@ -119,8 +120,8 @@ class Step:
         Raises:
             GlmError: it is too large or too small for these numbers.
         """
-        if not (math.isfinite(rate) and rate > 0):
-            raise GlmError(f"a learning rate of {rate}", "give a positive number")
+        if not (is_real(rate) and rate > 0):
+            raise GlmError(f"a learning rate of {rate!r}", "give a positive number")
         mantissa, exponent = math.frexp(rate / numbers.batch)
         multiplier = round(math.ldexp(mantissa, MULTIPLIER_BITS))
         if multiplier == 1 << MULTIPLIER_BITS:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.samples import Floats, Samples, rows_of
 from catchment.wire.generated.glm_numbers import ENGINE_WEIGHTS, ENGINES_MAX, WORKERS_MAX
@@ -49,8 +50,10 @@ def read_samples(
     Raises:
         GlmError: it cannot be read; a mistake in the text is named with its line.
     """
-    if features is not None and not 1 <= features <= MOST_FEATURES:
-        raise GlmError(f"{features} features", f"give 1 to {MOST_FEATURES}")
+    if not isinstance(path, Path) or not isinstance(labels, Path | None):
+        raise GlmError(f"samples in {path!r}, labels in {labels!r}", "give the Path of a file")
+    if features is not None and not is_whole(features, 1, MOST_FEATURES):
+        raise GlmError(f"{features!r} features", f"give 1 to {MOST_FEATURES}")
     if path.suffix == ".npz":
         matrix, found = _read_npz(path, labels)
         matrix = _widened(matrix, features, path)

@@ -39,7 +39,7 @@ class Samples:
         rows = rows_of(matrix)
         try:
             values = np.asarray(labels, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise GlmError("labels that are no numbers", "encode the classes as numbers") from None
         if values.shape != (rows.shape[0],):
             raise GlmError(f"{rows.shape[0]} samples with labels of shape {values.shape}", "give one label a sample")
@@ -58,7 +58,7 @@ def rows_of(matrix: Any) -> sp.csr_array:
         if isinstance(matrix, _INDEXED):
             matrix.check_format(full_check=True)  # scipy's own code trusts the indices, which may come from a file
         rows = sp.csr_array(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise GlmError(
             f"features that are no matrix of numbers ({error})", "give a 2-d array or a sparse matrix"
         ) from None

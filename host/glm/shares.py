@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.glm.errors import GlmError
 from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINES_MAX, WORKERS_MAX
 
@@ -29,12 +30,12 @@ class Shares:
     engines: int = 1
 
     def __post_init__(self) -> None:
-        if self.features < 1:
-            raise GlmError("no features", "give samples with at least one")
-        if not 1 <= self.workers <= WORKERS_MAX:
-            raise GlmError(f"{self.workers} workers", f"a training has 1 to {WORKERS_MAX}")
-        if not 1 <= self.engines <= ENGINES_MAX:
-            raise GlmError(f"{self.engines} engines", f"a worker has 1 to {ENGINES_MAX}")
+        if not is_whole(self.features, 1):
+            raise GlmError(f"{self.features!r} features", "give samples with at least one")
+        if not is_whole(self.workers, 1, WORKERS_MAX):
+            raise GlmError(f"{self.workers!r} workers", f"a training has 1 to {WORKERS_MAX}")
+        if not is_whole(self.engines, 1, ENGINES_MAX):
+            raise GlmError(f"{self.engines!r} engines", f"a worker has 1 to {ENGINES_MAX}")
 
     @property
     def worker_chunks(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.host.given_numbers import is_real
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats
@@ -50,6 +51,8 @@ class Targets:
             return cls(None, offset, scale)
         found = np.unique(labels)
         if positive is not None:
+            if not is_real(positive):
+                raise GlmError(f"a positive class {positive!r}", "give the number that its labels are")
             if positive not in found or len(found) < 2:
                 raise GlmError(f"class {class_name(positive)} and others are needed; there are {named(found)}")
             others = found[found != positive]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.host.given_numbers import is_real, is_whole
 from catchment.host.glm.encoding import Encoded, Normaliser
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.model import Model
@@ -22,6 +23,9 @@ from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT, IMPORT
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
 _LARGEST_OF = 0.999
 """The largest rate, as a share of where the rates end: that end itself has no step."""
+_MOST_EPOCHS = 10**6
+_MOST_BEGUN = 1 << 53
+"""Epochs that a float counts one by one."""
 
 
 class Parallel(StrEnum):
@@ -54,7 +58,7 @@ class Training:
         begun: epochs that came before these, for the decay.
 
     Raises:
-        GlmError: out of range.
+        GlmError: out of range, or of another type.
     """
 
     loss: Loss = Loss.LOGISTIC
@@ -73,22 +77,33 @@ class Training:
     begun: int = 0
 
     def __post_init__(self) -> None:
+        for name, value, kind in (("loss", self.loss, Loss), ("parallel", self.parallel, Parallel)):
+            if not isinstance(value, kind):
+                raise GlmError(
+                    f"{name} {value!r}", f"give one of {', '.join(str(one.value) for one in kind)} of {kind.__name__}"
+                )
         Shares(1, self.workers, self.engines)
-        if self.micro_batch < BANKS or self.batch % self.micro_batch or self.micro_batch % BANKS:
+        counts = is_whole(self.micro_batch, BANKS) and is_whole(self.batch, 1)
+        if not counts or self.batch % self.micro_batch or self.micro_batch % BANKS:
             raise GlmError(
-                f"micro-batches of {self.micro_batch} samples in mini-batches of {self.batch}",
+                f"micro-batches of {self.micro_batch!r} samples in mini-batches of {self.batch!r}",
                 f"give a multiple of {BANKS} that divides the mini-batch",
             )
-        if self.epochs < 1:
-            raise GlmError(f"{self.epochs} epochs", "give at least 1")
-        if not self.decay >= 0:
-            raise GlmError(f"a decay of {self.decay}", "give 0 or more")
-        if self.seed is not None and self.seed < 0:
-            raise GlmError(f"the seed {self.seed}", "give 0 or more")
+        Numbers(self.bits, self.batch, self.fraction)
+        if not is_whole(self.epochs, 1, _MOST_EPOCHS):
+            raise GlmError(f"{self.epochs!r} epochs", f"give at least 1, at most {_MOST_EPOCHS}")
+        if not (is_real(self.decay) and self.decay >= 0):
+            raise GlmError(f"a decay of {self.decay!r}", "give 0 or more")
+        if self.seed is not None and not is_whole(self.seed, 0):
+            raise GlmError(f"the seed {self.seed!r}", "give 0 or more, a whole number, or None")
+        if not isinstance(self.bias, bool | np.bool_):
+            raise GlmError(f"a constant feature of {self.bias!r}", "give True or False")
+        if not is_whole(self.begun, 0, _MOST_BEGUN):
+            raise GlmError(f"{self.begun!r} epochs that came before", "give how many, a whole number")
         if self.rate is not None:
+            if not is_real(self.rate):
+                raise GlmError(f"a learning rate of {self.rate!r}", "give a positive number, or None for a chosen one")
             self.steps(self.rate)
-        else:
-            assert self.numbers
 
     @property
     def numbers(self) -> Numbers:
@@ -159,6 +174,9 @@ def prepare(
     Raises:
         GlmError: the samples do not suit the loss or the model, or the numbers are too narrow for them.
     """
+    for value, kind in ((samples, Samples), (training, Training), (targets, Targets | None), (after, Model | None)):
+        if not isinstance(value, kind):
+            raise GlmError(f"to prepare samples with {value!r:.80}", "give Samples, a Training, Targets and a Model")
     if sample_weight is not None:
         samples, sample_weight = _weighed(samples, sample_weight)
     order = np.arange(samples.matrix.shape[0])
@@ -191,7 +209,10 @@ def prepare(
 
 def _weighed(samples: Samples, weights: Floats) -> tuple[Samples, Floats]:
     """The samples that have a weight above 0, and their weights."""
-    weights = np.asarray(weights, np.float64)
+    try:
+        weights = np.asarray(weights, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise GlmError("sample weights that are no numbers", "give 0 or more, one a sample") from None
     if weights.shape != samples.labels.shape:
         raise GlmError(f"{len(samples.labels)} samples with weights of shape {weights.shape}", "give one a sample")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):

@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 
 from catchment.host.membership.errors import MembershipError
+from catchment.host.membership.given import check_texts
 from catchment.wire.channel_options import STREAMS_END
 from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, credential_files, host_name
 
@@ -21,15 +22,30 @@ class Credentials:
         authority: certificate of the authority that signed the controller's.
         certificate: of this host.
         key: its private key.
+
+    Raises:
+        MembershipError: one is no Path.
     """
 
     authority: Path
     certificate: Path
     key: Path
 
+    def __post_init__(self) -> None:
+        for name in ("authority", "certificate", "key"):
+            if not isinstance(file := getattr(self, name), Path):
+                raise MembershipError(f"{name} is {file!r:.80}: give the Path of a file in PEM")
+
     @classmethod
     def of(cls, folder: Path, host: str) -> Self:
-        """The credentials of a host in a folder that `catchment controller certificates` made."""
+        """The credentials of a host in a folder that `catchment controller certificates` made.
+
+        Raises:
+            MembershipError: the folder is no Path, or the host no name.
+        """
+        check_texts({"host": host})
+        if not isinstance(folder, Path):
+            raise MembershipError(f"folder is {folder!r:.80}: give the Path of the certificates' folder")
         certificate, key = credential_files(host_name(host))
         return cls(folder / AUTHORITY_FILE, folder / certificate, folder / key)
 

@@ -12,6 +12,7 @@ import grpc
 from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
 from catchment.host.membership.errors import MembershipError
+from catchment.host.membership.given import seconds_of
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 
@@ -52,18 +53,23 @@ class Guest:
         Raises:
             MembershipError: as `Membership.split`, or the member has ended.
         """
-        request = pb.SplitRequest(
-            session=self.session,
-            epoch=self.epoch,
-            number=number,
-            color=color,
-            key=key,
-            timeout=timeout,
-            among=sorted(set(among)),
-        )
+        patience = seconds_of("a timeout of", timeout)
+        try:
+            request = pb.SplitRequest(
+                session=self.session,
+                epoch=self.epoch,
+                number=number,
+                color=color,
+                key=key,
+                timeout=timeout,
+                among=sorted(set(among)),
+            )
+        except (TypeError, ValueError) as error:
+            wanted = f"number {number!r}, color {color!r}, key {key!r}, among {among!r}"
+            raise MembershipError(f"cannot split job {self.job} by {wanted}: {error}") from None
         with self._stub() as stub:
             try:
-                reply = stub.Split(request, timeout=timeout + _CALL_SECONDS, wait_for_ready=True)
+                reply = stub.Split(request, timeout=patience + _CALL_SECONDS, wait_for_ready=True)
             except grpc.RpcError as error:
                 raise MembershipError(f"cannot split job {self.job}: {error.code().name}: {error.details()}") from None
         parts = Description.of(reply.description, self.epoch).parts

@@ -17,6 +17,7 @@ from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
 from catchment.host.membership.endpoints import Endpoints
 from catchment.host.membership.errors import MembershipError
+from catchment.host.membership.given import check_texts, seconds_of
 from catchment.host.membership.keys import Keyed, Keys
 from catchment.host.transport.all_reducer import AllReducer
 from catchment.host.transport.endpoint import Endpoint
@@ -92,8 +93,13 @@ class Membership:
             timeout: seconds in which to reach the controller, or for an earlier member of this host to be counted out.
 
         Raises:
-            MembershipError: the controller does not answer, or refuses.
+            MembershipError: the controller does not answer, or refuses; or an argument is of another type.
         """
+        texts = {"controller": controller, "job": job, "host": host, "token": token}
+        check_texts(texts, secret="token")
+        if not isinstance(credentials, Credentials):
+            raise MembershipError(f"credentials {credentials!r:.80}: give Credentials, as Credentials.of makes them")
+        timeout = seconds_of("a timeout of", timeout)
         channel = credentials.channel(controller)
         stub = pb_grpc.ControllerStub(channel)
         request = pb.JoinRequest(job=job, host=host, token=token)
@@ -174,6 +180,7 @@ class Membership:
             )
 
     def _await(self, ready: Any, timeout: float) -> bool:
+        timeout = seconds_of("a timeout of", timeout)
         with self._news:
             self._news.wait_for(lambda: ready() or self._error is not None, timeout)
             if self._error is not None:
@@ -258,11 +265,13 @@ class Membership:
             MembershipError: a worker does not call in time (names it), the generations have changed meanwhile, or the
                 jobs cannot be made.
         """
+        patience = seconds_of("a timeout of", timeout)
         with self._news:
             if self._error is not None:
                 raise self._error
-            now, workers = self._description, tuple(sorted(set(among)))
+            now = self._description
             try:
+                workers = tuple(sorted(set(among)))
                 request = pb.SplitRequest(
                     session=self._session,
                     epoch=now.epoch,
@@ -273,10 +282,12 @@ class Membership:
                     among=workers,
                 )
             except (TypeError, ValueError) as error:
-                raise MembershipError(f"cannot split job {now.job} by color {color}, key {key}: {error}") from None
+                raise MembershipError(
+                    f"cannot split job {now.job} by color {color!r}, key {key!r}, among {among!r}: {error}"
+                ) from None
             self._splits[workers] += 1
         try:
-            reply = self._stub.Split(request, timeout=max(0.0, timeout) + _CALL_SECONDS)
+            reply = self._stub.Split(request, timeout=patience + _CALL_SECONDS)
         except grpc.RpcError as error:
             raise MembershipError(f"cannot split job {now.job}: {error.code().name}: {error.details()}") from None
         with self._news:

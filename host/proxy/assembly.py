@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.proxy.channel import Channel, accept, admit, connect, listen
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
@@ -48,9 +49,9 @@ class Assembly:
         Raises:
             ProxyError: there is no such proxy in the group, or its address cannot be had.
         """
-        if not 0 <= number < len(group.addresses):
-            raise ProxyError(f"proxy {number} of {len(group.addresses)}: they count from 0")
-        self._group, self._number = group, number
+        if not is_whole(number, 0, len(group.addresses) - 1):
+            raise ProxyError(f"proxy {number!r} of {len(group.addresses)}: they count from 0")
+        self._group, self._number = group, int(number)
         self._rings = group.sync == "ring" and len(group.addresses) > 1
         self._server = listen(group.addresses[number])
         self._found = Assembled()

@@ -11,7 +11,7 @@ from catchment.host.proxy.channel import Channel, Flag, Kind, Message, connect
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
 from catchment.host.proxy.numbers import elements
-from catchment.host.proxy.sums import SumClient
+from catchment.host.proxy.sums import SumClient, checked_routes
 from catchment.host.proxy.tensors import TensorTable
 
 
@@ -38,11 +38,14 @@ class Client(SumClient):
         routes: Sequence[int] | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
+        if not isinstance(group, ProxyGroup):
+            raise ProxyError(f"a client of the group {group!r:.80}: give a ProxyGroup")
         super().__init__(number, group.clients, table, group.timeout, group.rule is not None)
         count = len(group.addresses)
-        self._routes = tuple(routes) if routes is not None else (number % count,) * len(table.shards)
+        shards = len(table.shards)
+        self._routes = (number % count,) * shards if routes is None else checked_routes(routes, shards)
         self._outbox: queue.Queue[tuple[int, int, Flag] | None] = queue.Queue()
-        hello = {"role": "client", "number": number, "table": table.facts(), "routes": self._routes}
+        hello = {"role": "client", "number": self._number, "table": table.facts(), "routes": self._routes}
         self._channels: list[Channel] = []
         try:
             for proxy, address in enumerate(group.addresses):

@@ -15,7 +15,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
+from catchment.host.given_numbers import as_whole, is_real, is_whole
 from catchment.host.proxy.errors import ProxyError
 
 _MOST = 1 << 60
@@ -44,9 +46,11 @@ class DualCosts:
     to_proxy: float = math.inf
 
     def __post_init__(self) -> None:
-        if self.workers < 2 or not (0 <= self.forward < math.inf and 0 <= self.backward < math.inf):
+        seconds = self.forward, self.backward
+        if not is_whole(self.workers, 2, _MOST) or not all(is_real(number) and number >= 0 for number in seconds):
             raise ProxyError(f"{self}: two workers or more, and seconds from 0 on")
-        if not (self.among_workers > 0 and self.among_proxies > 0 and self.to_proxy > 0):
+        rates = self.among_workers, self.among_proxies, self.to_proxy
+        if not all(_is_endless(rate) or (is_real(rate) and rate > 0) for rate in rates):
             raise ProxyError(f"{self}: rates are positive")
 
     @property
@@ -89,8 +93,13 @@ def dual_plan(sizes: Sequence[int], costs: DualCosts) -> DualPlan:
     """The best cut between whole layers, of which `sizes` are the bytes in forward order.
 
     Raises:
-        ProxyError: there is no layer, or one of less than no bytes, or of more than any machine has.
+        ProxyError: there is no layer, or one of less than no bytes, or of more than any machine has, or of a number
+            that is not whole.
     """
+    if not isinstance(costs, DualCosts):
+        raise ProxyError(f"a plan at costs {costs!r:.80}: give DualCosts")
+    if not isinstance(sizes, Sequence) or isinstance(sizes, str | bytes) or any(as_whole(s) is None for s in sizes):
+        raise ProxyError(f"a plan for layers of {sizes!r:.80} bytes: give several whole numbers")
     if not sizes or min(sizes) < 0:
         raise ProxyError(f"a plan for layers of {list(sizes)} bytes: give one at least, none below 0")
     if max(sizes) > _MOST:
@@ -106,3 +115,7 @@ def dual_plan(sizes: Sequence[int], costs: DualCosts) -> DualPlan:
 def better(new: DualPlan, old_seconds: float) -> bool:
     """Whether a new plan is worth the change; `old_seconds`: of a step by the old plan at the present costs."""
     return new.seconds < HYSTERESIS * old_seconds
+
+
+def _is_endless(rate: Any) -> bool:
+    return isinstance(rate, float) and rate == math.inf

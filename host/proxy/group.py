@@ -7,16 +7,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
+from catchment.host.given_numbers import as_whole, is_real, is_whole
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.json_file import read_json
+from catchment.host.proxy.limits import LONGEST, MOST_CLIENTS
 from catchment.host.proxy.rule import check_rule
 
 WAYS = ("ring", "switch")
+_MOST_STEPS = 1 << 31
 _TODO = "write it as docs/explanation/proxies.md has it"
-_MOST = 1 << 16
-"""Clients, and groups of sync cores."""
-_LONGEST = 10**8
-"""Seconds: no system waits for much longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +46,32 @@ class ProxyGroup:
     snapshot_every: int = 0
 
     def __post_init__(self) -> None:
-        if not all(isinstance(address, str) for address in self.addresses):
-            raise ProxyError(f"proxies at {list(self.addresses)}: addresses are HOST:PORT, or a path with a / in it")
-        if any(type(number) is not int for number in (self.clients, self.groups, self.snapshot_every)):
-            numbers = f"{self.clients} clients, {self.groups} groups, snapshots every {self.snapshot_every} steps"
+        several = isinstance(self.addresses, tuple | list)
+        if not several or not all(isinstance(address, str) for address in self.addresses):
+            told = list(self.addresses) if several else repr(self.addresses)
+            raise ProxyError(f"proxies at {told}: give several; addresses are HOST:PORT, or a path with a / in it")
+        counts = self.clients, self.groups, self.snapshot_every
+        if any(as_whole(count) is None for count in counts):
+            numbers = f"{self.clients!r} clients, {self.groups!r} groups, snapshots every {self.snapshot_every!r} steps"
             raise ProxyError(f"{numbers}: give whole numbers")
         if not self.addresses or len(set(self.addresses)) != len(self.addresses):
             raise ProxyError(f"proxies at {list(self.addresses)}: one at least, each with an address of its own")
-        if self.clients < 1 or self.groups < 1 or not 0 < self.timeout <= _LONGEST:
-            numbers = f"{self.clients} clients, {self.groups} groups, {self.timeout} s"
-            raise ProxyError(f"{numbers}: positive numbers, at most {_LONGEST} s")
-        if self.clients > _MOST or self.groups > _MOST:
-            raise ProxyError(f"{self.clients} clients, {self.groups} groups: at most {_MOST} of each")
+        if self.clients < 1 or self.groups < 1 or not (is_real(self.timeout) and 0 < self.timeout <= LONGEST):
+            numbers = f"{self.clients} clients, {self.groups} groups, {self.timeout!r} s"
+            raise ProxyError(f"{numbers}: positive numbers, at most {LONGEST} s")
+        if self.clients > MOST_CLIENTS or self.groups > MOST_CLIENTS:
+            raise ProxyError(f"{self.clients} clients, {self.groups} groups: at most {MOST_CLIENTS} of each")
         if self.rule is not None:
             check_rule(self.rule)
+        if not isinstance(self.secret, bytes):
+            raise ProxyError(f"a secret that is a {type(self.secret).__name__}: give bytes, at least 16")
         if len(self.secret) < 16:
             raise ProxyError(f"a secret of {len(self.secret)} bytes: at least 16")
         if self.sync not in WAYS:
             raise ProxyError(f"proxies that synchronize by {self.sync!r}: {' or '.join(WAYS)}")
-        if (self.snapshots is None) != (self.snapshot_every == 0) or self.snapshot_every < 0:
+        if not isinstance(self.snapshots, Path | None):
+            raise ProxyError(f"snapshots in {self.snapshots!r}: give the Path of a folder")
+        if (self.snapshots is None) != (self.snapshot_every == 0) or not is_whole(self.snapshot_every, 0, _MOST_STEPS):
             raise ProxyError(
                 f"snapshots in {self.snapshots} every {self.snapshot_every} steps: give a folder and a positive number"
             )
@@ -87,6 +93,8 @@ class ProxyGroup:
             if "snapshots" in facts:
                 told["snapshots"] = path.parent / facts["snapshots"]
             return cls(**told)
+        except ProxyError as error:
+            raise ProxyError(f"{path}: {error}") from None
         except KeyError as error:
             raise ProxyError(f"{path} describes no group of proxies: {error.args[0]} is missing: {_TODO}") from None
         except (ValueError, TypeError, AttributeError):

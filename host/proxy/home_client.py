@@ -15,7 +15,7 @@ from catchment.host.errors import EndpointError
 from catchment.host.proxy import home_vectors as vectors
 from catchment.host.proxy.channel import Flag
 from catchment.host.proxy.errors import ProxyError
-from catchment.host.proxy.sums import SumClient
+from catchment.host.proxy.sums import SumClient, checked_routes
 from catchment.host.proxy.tensors import TensorTable
 
 if TYPE_CHECKING:  # that package brings torch with it, which takes seconds
@@ -71,14 +71,19 @@ class HomeClient(SumClient):
         names: Sequence[str] = (),
         timeout: float = 60.0,
     ) -> None:
+        if not isinstance(ports, tuple | list) or not ports:
+            had = f"{len(ports)} homes" if isinstance(ports, tuple | list) else f"the endpoints {ports!r:.80}"
+            raise ProxyError(f"client {number!r} of {clients!r} with {had}: give an endpoint to each, one at least")
+        if not isinstance(names, tuple | list) or len(names) not in {0, len(ports)}:
+            raise ProxyError(f"{len(ports)} homes with the names {names!r:.80}: give each a name, or none")
         super().__init__(number, clients, table, timeout)
-        if not ports or number not in range(clients):
-            raise ProxyError(f"client {number} of {clients} with {len(ports)} homes: one home at least, clients from 0")
         for tensor in table.tensors:
             if tensor.exponent is None:
                 raise ProxyError(f"tensor {tensor.name}: a switch adds integers: give the tensor an exponent")
         homes = len(ports)
-        self._routes = vectors.default_routes(table, homes) if routes is None else tuple(routes)
+        self._routes = (
+            vectors.default_routes(table, homes) if routes is None else checked_routes(routes, len(table.shards))
+        )
         self._lines = [
             _Line(port, names[home] if names else f"home {home}", vectors.order_of(table, self._routes, home))
             for home, port in enumerate(ports)

@@ -52,12 +52,14 @@ class Proxy:
         Raises:
             ProxyError: the address cannot be had, the rule is none, or there are not as many ports as groups.
         """
+        if not isinstance(group, ProxyGroup):
+            raise ProxyError(f"a proxy of the group {group!r:.80}: give a ProxyGroup")
         if group.sync == "switch" and len(group.addresses) > 1 and len(ports) != group.groups:
             raise ProxyError(f"{len(ports)} jobs for {group.groups} groups of sync cores: give a peer of one for each")
         if group.rule is not None:
             rule_of(group.rule)  # nobody need come to hear that it is none
-        self._group, self._number, self._ports = group, number, ports
         self._assembly = Assembly(group, number)
+        self._group, self._number, self._ports = group, int(number), ports
         self._lock = threading.Lock()
         self._ending = Ending(group.clients, len(group.addresses) - 1)
         self._found = Assembled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from catchment.host.given_numbers import is_real
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.links import LinkCurve
 
@@ -49,10 +50,12 @@ def route(links: Mapping[str, LinkCurve], *, within: float = 0.0) -> Routing:
     Raises:
         ProxyError: no link, or `within` is not a share.
     """
+    if not isinstance(links, Mapping) or not all(isinstance(link, LinkCurve) for link in links.values()):
+        raise ProxyError(f"links {links!r:.80}: give a LinkCurve by each proxy's name")
     if not links:
         raise ProxyError("a client without a link to any proxy: measure one at least")
-    if not 0 <= within < 1:
-        raise ProxyError(f"within {within}: a share from 0 to below 1")
+    if not (is_real(within) and 0 <= within < 1):
+        raise ProxyError(f"within {within!r}: a share from 0 to below 1")
     least = min(link.latency for link in links.values())
     most = max(link.rate for link in links.values())
     quick = {name for name in links if links[name].latency * (1 - within) <= least}

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from catchment.host.errors import EndpointError
+from catchment.host.given_numbers import is_whole
 from catchment.host.proxy import home_vectors as vectors
 from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.limits import MOST_CLIENTS
 from catchment.host.proxy.tensors import TensorTable
 
 if TYPE_CHECKING:  # that package brings torch with it, which takes seconds
@@ -37,9 +39,12 @@ class SumHome:
     """
 
     def __init__(self, port: TransferPort, number: int, homes: int, clients: int) -> None:
-        if number not in range(homes) or clients < 1:
-            raise ProxyError(f"home {number} of {homes} for {clients} clients: homes count from 0, clients from 1")
-        self._port, self._number, self._homes, self._clients = port, number, homes, clients
+        counts = is_whole(homes, 1) and is_whole(number, 0, homes - 1)
+        if not counts or not is_whole(clients, 1, MOST_CLIENTS):
+            raise ProxyError(
+                f"home {number!r} of {homes!r} for {clients!r} clients: homes count from 0, clients from 1"
+            )
+        self._port, self._number, self._homes, self._clients = port, int(number), int(homes), int(clients)
         self._sent: deque[tuple[Completion, vectors.Words]] = deque()
 
     @property

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
 import numpy as np
 
+from catchment.host.given_numbers import as_whole, is_real, is_whole
 from catchment.host.proxy.channel import Flag
 from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.limits import LONGEST, MOST_CLIENTS
 from catchment.host.proxy.numbers import dequantized, elements, quantized
 from catchment.host.proxy.ring import Lanes
 from catchment.host.proxy.tensors import TensorTable
@@ -45,10 +49,10 @@ class Handle:
         """Block until the sum is there; of a pull, until it is in place.
 
         Args:
-            timeout: seconds; by default the group's.
+            timeout: seconds, 0 or more; by default the group's.
 
         Raises:
-            ProxyError: a proxy or a client is gone, or the sum is not there after that time.
+            ProxyError: `timeout` is no number; a proxy or a client is gone, or the sum is not there after that time.
         """
         self._client.await_sum(self._number, timeout)
         if self._out is not None:
@@ -66,8 +70,17 @@ class SumClient(ABC):
         """`number`: of this client. `timeout`: seconds for which it waits for a sum.
 
         `updated`: what comes back are parameters that the proxies have updated by the sum.
+
+        Raises:
+            ProxyError: there is no such client, or the table is none.
         """
-        self._number, self._clients, self._table, self._timeout = number, clients, table, timeout
+        if not is_whole(clients, 1, MOST_CLIENTS) or not is_whole(number, 0, clients - 1):
+            raise ProxyError(f"client {number!r} of {clients!r}: they count from 0, and are {MOST_CLIENTS} at most")
+        if not isinstance(table, TensorTable):
+            raise ProxyError(f"client {number}: its tensors are {table!r:.80}: give a TensorTable")
+        if not is_real(timeout) or not 0 < timeout <= LONGEST:
+            raise ProxyError(f"client {number}: a timeout of {timeout!r}: give seconds, more than 0, at most {LONGEST}")
+        self._number, self._clients, self._table, self._timeout = int(number), int(clients), table, timeout
         self._tensors = [
             TensorStep(t.numel, np.float32 if updated or t.exponent is None else np.int32) for t in table.tensors
         ]
@@ -194,8 +207,10 @@ class SumClient(ABC):
     def await_sum(self, number: int, timeout: float | None) -> None:
         """See `Handle.wait`."""
         limit = self._timeout if timeout is None else timeout
+        if not _is_duration(limit):
+            raise ProxyError(f"a timeout of {timeout!r}: give a number of seconds from 0 on")
         with self._changed:
-            if not self._changed.wait_for(lambda: self.arrived(number), limit):
+            if not self._changed.wait_for(lambda: self.arrived(number), min(limit, threading.TIMEOUT_MAX)):
                 raise ProxyError(
                     f"the sum of {self._table.tensors[number].name} of step {self._step} is not there after {limit:g} "
                     "s: another client has not pushed it"
@@ -240,3 +255,21 @@ class SumClient(ABC):
                 self._tensors[number].flags |= 1 << (shard - self._table.shards_of[number].start)
             self._tensors[number].left -= 1
             self._changed.notify_all()
+
+
+def _is_duration(seconds: Any) -> bool:
+    """Whether it is 0 or more, infinity too."""
+    return (is_real(seconds) and seconds >= 0) or (isinstance(seconds, float) and seconds == math.inf)
+
+
+def checked_routes(routes: Any, shards: int) -> tuple[int, ...]:
+    """The proxy, or home, of each shard, as a caller gave them; which ones there are is the others' concern.
+
+    Raises:
+        ProxyError: they are no whole numbers, or not as many as there are shards.
+    """
+    whole = [as_whole(each) for each in routes] if isinstance(routes, Sequence | np.ndarray) else []
+    found = tuple(each for each in whole if each is not None)
+    if len(found) != shards or len(whole) != shards:
+        raise ProxyError(f"routes {routes!r:.80} of {shards} shards: give each of them the number of a proxy")
+    return found

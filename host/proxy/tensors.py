@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.partition import partition
 
@@ -56,17 +57,23 @@ class TensorTable:
     shard_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tensors, tuple | list) or not all(isinstance(t, Registered) for t in self.tensors):
+            raise ProxyError(f"a table of {self.tensors!r:.80}: give a tuple of Registered")
         if not self.tensors:
             raise ProxyError("a table without tensors: register one at least")
-        if self.shard_bytes < 1:
-            raise ProxyError(f"shards of {self.shard_bytes} bytes: at least 1")
+        if not is_whole(self.shard_bytes, 1):
+            raise ProxyError(f"shards of {self.shard_bytes!r} bytes: at least 1")
         for tensor in self.tensors:
+            if not isinstance(tensor.name, str):
+                raise ProxyError(f"a tensor named {tensor.name!r:.80}: give a str")
+            if not is_whole(tensor.numel, -_MOST):
+                raise ProxyError(f"tensor {tensor.name} has {tensor.numel!r} elements: give a whole number")
             if tensor.numel < 1:
                 raise ProxyError(f"tensor {tensor.name} has {tensor.numel} elements: leave it out")
             if tensor.numel > _MOST:
                 raise ProxyError(f"tensor {tensor.name} has {tensor.numel} elements: at most {_MOST}")
-            if tensor.exponent is not None and tensor.exponent not in EXPONENTS:
-                raise ProxyError(f"tensor {tensor.name}: exponent {tensor.exponent}: -128 to 127")
+            if tensor.exponent is not None and not is_whole(tensor.exponent, EXPONENTS[0], EXPONENTS[-1]):
+                raise ProxyError(f"tensor {tensor.name}: exponent {tensor.exponent!r}: -128 to 127, or None")
         if len(self.numbers) != len(self.tensors):
             raise ProxyError("two tensors of one name: names in a table are unique")
 
@@ -129,7 +136,8 @@ class TensorTable:
 
     def facts(self) -> dict[str, Any]:
         """The table as JSON has it."""
-        return {"shard_bytes": self.shard_bytes, "tensors": [[t.name, t.numel, t.exponent] for t in self.tensors]}
+        tensors = [[t.name, int(t.numel), None if t.exponent is None else int(t.exponent)] for t in self.tensors]
+        return {"shard_bytes": int(self.shard_bytes), "tensors": tensors}
 
     @classmethod
     def from_facts(cls, facts: Any) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -53,8 +53,14 @@ def layers_of(model: nn.Module, layers: Sequence[str] | None = None, kept: Seque
     whose parameters forward uses outside of them without any module that shows it (`h @ self.wte.weight.T`).
 
     Raises:
-        TrainingError: a name is unknown, or a parameter is in no layer.
+        TrainingError: a name is unknown, a parameter is in no layer, or an argument is of another type.
     """
+    if not isinstance(model, nn.Module):
+        raise TrainingError(f"a model {model!r:.80}: give a torch.nn.Module")
+    for what, given in (("layers", layers), ("kept", kept)):
+        several = given is None or (isinstance(given, Collection) and not isinstance(given, str | bytes))
+        if not several or not all(isinstance(name, str) for name in given or ()):
+            raise TrainingError(f"{what}={given!r:.80}: give a list of modules' names")
     modules = dict(model.named_modules(remove_duplicate=False))
     names = _default_names(model) if layers is None else list(layers)
     unknown = [name for name in names if name not in modules]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,13 +64,24 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
     """Any contiguous buffer as bytes.
 
     Raises:
-        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, or without elements (unless
-            `empty`).
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, of Python objects, or without
+            elements (unless `empty`).
     """
     if hasattr(array, _TENSOR):
         return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()), empty)
     pinned = _pin(array, writable)
-    return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES), empty)
+    address, nbytes, _, form = pinned.place
+    if _has_references(form):
+        raise _refused(
+            f"a {type(array).__name__} of Python objects", "they are addresses in this process: give numbers or bytes"
+        )
+    return _checked(Buffer(pinned, address, nbytes, DataType.BYTES), empty)
+
+
+@cache
+def _has_references(form: str) -> bool:
+    """Whether elements of a format, as of PEP 3118, are Python objects, or have some in them."""
+    return "O" in re.sub(":[^:]*:", "", form)  # without the names of fields
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
+from inspect import signature
 from typing import Any, Self, final
 
 import torch
@@ -23,8 +24,29 @@ from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, 
 from catchment.host.torch.distributed.work import SwitchWork, Together
 
 
-def _refused_by_all(method: Callable[..., Any]) -> Callable[..., Any]:
+def _of_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose arguments that are annotated as tensors are some, or lists of some."""
+    places = [at for at, one in enumerate(signature(method).parameters.values()) if "Tensor" in str(one.annotation)]
+
+    @wraps(method)
+    def call(self: SwitchProcessGroup, *arguments: Any, **options: Any) -> Any:
+        for at in places:
+            if at <= len(arguments) and not _are_tensors(given := arguments[at - 1]):
+                raise wrong(f"{method.__name__} of {given!r:.80}", "give torch tensors")
+        return method(self, *arguments, **options)
+
+    return call
+
+
+def _are_tensors(given: Any) -> bool:
+    if isinstance(given, torch.Tensor):
+        return True
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes) and all(map(_are_tensors, given))
+
+
+def _refused_by_all(collective: Callable[..., Any]) -> Callable[..., Any]:
     """A collective whose arguments this rank refuses fails on the others, too: they need not wait for it."""
+    method = _of_tensors(collective)
 
     @wraps(method)
     def call(self: SwitchProcessGroup, *arguments: Any, **options: Any) -> Any:
@@ -277,14 +299,17 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.all_to_all."""
         return self._beside.all_to_all(outputs, inputs, opts)
 
+    @_of_tensors
     def send(self, tensors: list[torch.Tensor], destination: int, tag: int) -> Any:
         """See dist.send."""
         return self._beside.send(tensors, destination, tag)
 
+    @_of_tensors
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int) -> Any:
         """See dist.recv."""
         return self._beside.receive(tensors, source, tag)
 
+    @_of_tensors
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
         """See dist.recv."""
         return self._beside.receive(tensors, None, tag)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from catchment.host.given_numbers import is_whole
 from catchment.host.torch.sharded.errors import ShardingError
 
 Ranks = tuple[int, ...]
@@ -36,7 +37,7 @@ class Groups:
             ShardingError: a size does not divide what it has to.
         """
         for name, value in (("world", world), ("partition_size", partition_size), ("node_size", node_size)):
-            if type(value) is not int or value < 1:
+            if not is_whole(value, 1):
                 raise ShardingError(f"{name} is {value!r}: give a whole number of ranks, at least 1")
         if world % node_size:
             raise ShardingError(f"{world} ranks are no whole number of nodes of {node_size}: all nodes need as many")
@@ -51,7 +52,7 @@ class Groups:
                 f"a partition group of {partition_size} fits no nodes of {node_size} ranks: "
                 "give a divisor or a multiple of the ranks of a node"
             )
-        return cls(world, partition_size, node_size)
+        return cls(int(world), int(partition_size), int(node_size))
 
     @classmethod
     def of_nodes(cls, nodes: Sequence[str], partition_size: int) -> Self:
@@ -60,6 +61,12 @@ class Groups:
         Raises:
             ShardingError: nodes have unequal numbers of ranks, or their ranks are not consecutive.
         """
+        if (
+            isinstance(nodes, str)
+            or not isinstance(nodes, Sequence)
+            or not all(isinstance(node, str) for node in nodes)
+        ):
+            raise ShardingError(f"nodes {nodes!r:.80}: give the name of each rank's node")
         return cls.of(len(nodes), partition_size, node_size_of(nodes))
 
     @property

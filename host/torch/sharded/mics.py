@@ -14,15 +14,15 @@ import torch.distributed as dist
 from torch import nn
 
 from catchment.host.collectives import CollectiveError, Communicator
+from catchment.host.given_numbers import is_whole
 from catchment.host.torch.distributed.native_group import switch_of
-from catchment.host.torch.partition import layers_of
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.footprint import footprint
 from catchment.host.torch.sharded.groups import Groups, Ranks, node_size_of, partition_sizes
 from catchment.host.torch.sharded.links import Explain, Links
 from catchment.host.torch.sharded.memory_model import choose
 from catchment.host.torch.sharded.options import MiCSOptions
-from catchment.host.torch.sharded.session import ShardedModel
+from catchment.host.torch.sharded.session import ShardedModel, model_layers
 
 _LOG: Final = logging.getLogger("catchment.torch")
 
@@ -59,7 +59,12 @@ class MiCS(ShardedModel):
         kept: Sequence[str] = (),
         node_size: int | None = None,
     ) -> None:
-        options = options or MiCSOptions()
+        options = MiCSOptions() if options is None else options
+        if not isinstance(options, MiCSOptions):
+            raise ShardingError(f"options {options!r:.80}: give MiCSOptions, or None")
+        if node_size is not None and not is_whole(node_size, 1):
+            raise ShardingError(f"node_size is {node_size!r}: give the ranks of each node, or None")
+        model_layers(model, layers, kept)  # before the ranks speak to each other
         if not dist.is_initialized():
             raise ShardingError('there is no process group: call torch.distributed.init_process_group("catchment")')
         world, rank = dist.get_world_size(), dist.get_rank()
@@ -88,7 +93,7 @@ def _node_size(world: int) -> int:
 
 def _chosen(model: nn.Module, options: MiCSOptions, layers: Sequence[str] | None, world: int, node_size: int) -> int:
     memory = options.memory or _host_memory() // node_size
-    numels = [layer.spec.numel for layer in layers_of(model, layers)]
+    numels = [layer.spec.numel for layer in model_layers(model, layers)]
     needs = {size: footprint(numels, options, size) for size in partition_sizes(world, node_size)}
     own: int | str
     try:

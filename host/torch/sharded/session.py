@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from catchment.host.layers import TrainingError
 from catchment.host.torch.outputs import tensors_in
 from catchment.host.torch.partition import ModelLayer, layers_of
 from catchment.host.torch.sharded.errors import ShardingError
@@ -49,8 +50,10 @@ class ShardedModel:
         layers: Sequence[str] | None = None,
         kept: Sequence[str] = (),
     ) -> None:
+        if not isinstance(options, MiCSOptions):
+            raise ShardingError(f"options {options!r:.80}: give MiCSOptions")
         self.model, self.options, self.links = model, options, links
-        found = layers_of(model, layers, kept)
+        found = model_layers(model, layers, kept)
         self._names = [layer.spec.name for layer in found]
         self._layers = found
         self._parameters = [_trained(layer) for layer in found]
@@ -303,6 +306,18 @@ class ShardedModel:
                 parameter.grad = None
         self._in_backward = False
         self._residence.release_all()
+
+
+def model_layers(model: nn.Module, layers: Sequence[str] | None, kept: Sequence[str] = ()) -> list[ModelLayer]:
+    """What `layers_of` finds.
+
+    Raises:
+        ShardingError: where that has another error.
+    """
+    try:
+        return layers_of(model, layers, kept)
+    except TrainingError as error:
+        raise ShardingError(str(error)) from error
 
 
 def _trained(layer: ModelLayer) -> list[nn.Parameter]:

@@ -97,7 +97,37 @@ def test_what_is_no_scaling_is_refused(rank: Communicator, scaling: Any) -> None
 
 def test_other_calls_say_what_they_take(rank: Communicator) -> None:
     refused(lambda: rank.beside(1.5), "elements 1.5: give 0..2**36-1")  # type: ignore[arg-type]
+    for key in (None, "", "00", b"0" * 32, "0" * 31 + "x"):
+        refused(lambda key=key: rank.take_key(1, key), "a key that is none: give 32 hexadecimal digits")  # type: ignore[misc]
+    for term in (None, 1.5, True, -1, 1 << 64):
+        refused(lambda term=term: rank.take_key(term, "00" * 16), f"the key of term {term}: give a whole number")  # type: ignore[misc]
     refused(lambda: rank.close(math.nan), "a linger of nan: give a number of seconds")
+
+
+@pytest.mark.parametrize("places", [[0, 2], (2, 1), 2, "all"])
+def test_places_that_are_none_are_refused(rank: Communicator, places: Any) -> None:
+    words = f"places {places!r}: give a Strided, or None"
+    refused(lambda: rank.reduce_scatter(FLOATS, np.zeros(2, np.float32), places=places), words)
+    refused(lambda: rank.all_gather(np.zeros(2, np.float32), FLOATS.copy(), places=places), words)
+
+
+@pytest.mark.parametrize("array", [[[1.0]], [1.0], None, 3, "x", object()])
+def test_what_is_no_array_is_refused(rank: Communicator, array: Any) -> None:
+    words = f"cannot transfer a {type(array).__name__}: "
+    refused(lambda: rank.all_reduce(array), words)
+    refused(lambda: rank.reduce(array, 1), words)
+    refused(lambda: rank.broadcast(array, 0), words)
+    refused(lambda: rank.reduce_scatter(array, FLOATS.copy()), words)
+    refused(lambda: rank.all_gather(array, FLOATS.copy()), words)
+
+
+@pytest.mark.parametrize("dtype", [object, [("a", np.int32), ("b", object)]])
+def test_addresses_of_objects_are_not_sent(rank: Communicator, dtype: Any) -> None:
+    array, words = np.zeros(3, dtype), "cannot transfer a ndarray of Python objects: they are addresses in this process"
+    for root in (0, 1):
+        refused(lambda root=root: rank.broadcast(array, root), words)  # type: ignore[misc]
+    refused(lambda: rank.all_gather(array, np.zeros(9, dtype)), words)
+    refused(lambda: rank.all_gather(np.zeros(24, np.uint8), array), words)
 
 
 def test_whole_numbers_of_other_types_are_taken() -> None:
@@ -143,6 +173,9 @@ def test_options_say_what_they_take(made: Callable[[], object], words: str) -> N
         ({"place": "w1"}, "place 'w1': give the host's worker index"),
         ({"place": -1}, "place -1: give the host's worker index"),
         ({"port": None}, "a port None: give"),
+        ({"timeout": True}, "a timeout of True: give a number of seconds"),
+        ({"spin": True}, "a thread that looks for frames for True: give"),
+        ({"absent": False}, "a switch that may be absent for False: give"),
         ({"switch_name": 5}, "a switch named 5: give"),
         ({"local": ("127.0.0.1", 1.5)}, "port 1.5: give"),
         ({"switch": ("127.0.0.1", True)}, "port True: give"),
@@ -169,6 +202,18 @@ def test_what_is_no_description_is_said(description: Any) -> None:
     refused(lambda: Communicator.of_job(description), "a description that is none of a member")
 
 
+@pytest.mark.parametrize("rails", [5, True, "a"])
+def test_rails_of_a_job_are_named_in_a_list(rails: Any) -> None:
+    refused(lambda: Communicator.of_job(MEMBER, rails=rails), f"rails {rails!r}: give the names of those to use")
+
+
+@pytest.mark.parametrize("several", [None, 5, "a"])
+def test_a_split_of_no_rails_is_refused(several: Any) -> None:
+    refused(lambda: split(several, [0], RailPolicy.PAPER, 6), f"rails {several!r}: give a list")
+    refused(lambda: split([RailCost(1, 1)], several, RailPolicy.PAPER, 6), f"costs of several rails {several!r}: give")
+    refused(lambda: split([several], [0], RailPolicy.PAPER, 6), f"rails [{several!r}]: give a RailCost for each")
+
+
 def test_a_worker_index_is_not_rounded() -> None:
     refused(lambda: Communicator.of_job({**MEMBER, "wid": 1.7}), "rank 1.7: give 0..size-1")
 
@@ -186,10 +231,19 @@ def rail(**options: Any) -> Rail:
         ([rail(rate=-1)], {}, "rail a: a rate of -1 bit/s: give whole bits per second"),
         ([rail()], {"policy": "waterfill"}, "policy 'waterfill': give a RailPolicy: WATERFILL"),
         ([rail()], {"policy": 99}, "policy 99: give a RailPolicy"),
+        ([rail()], {"policy": True}, "policy True: give a RailPolicy"),
         ([rail()], {"scaling": 3}, "scaling 3: give Block"),
+        ([rail()], {"job": 5}, "a job named 5: give its name"),
+        (None, {}, "rails None: give several host.collectives.Rail objects"),
+        (rail(), {}, "rails Rail(name='a'"),
+        ("ab", {}, "rails 'ab': give several"),
+        ([rail(ring=[])], {}, "rail a: a ring over []: give tcp or mptcp"),
+        ([rail(control=5)], {}, "rail a: control is 5: give a RailPart, or None"),
+        ([rail(spares=5)], {}, "rail a: spares 5: give a RailPart for each other rail's name"),
+        ([rail(spares={"b": 5})], {}, "rail a: a spare for b is 5: give a RailPart"),
     ],
 )
-def test_a_set_of_rails_says_what_it_takes(rails: list[Rail], options: dict[str, Any], words: str) -> None:
+def test_a_set_of_rails_says_what_it_takes(rails: Any, options: dict[str, Any], words: str) -> None:
     refused(lambda: RailSet(rails, **{"rank": 0, **options}), words)
 
 

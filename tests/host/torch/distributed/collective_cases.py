@@ -98,7 +98,7 @@ def case_all_reduce_averages(rank: int, size: int) -> None:
 
 
 def case_integers_average_towards_zero(rank: int, size: int) -> None:
-    """As NCCL has it, which libraries take for granted: lightning averages the sizes of batches."""
+    """Round as NCCL does, which libraries take for granted: lightning averages the sizes of batches."""
     for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
         sign = torch.tensor([1, 1, -1] if dtype.is_signed else [1, 1, 1], dtype=dtype)
         all_given = [sign * torch.tensor([other, 7 + other**2, 5 + other**2], dtype=dtype) for other in range(size)]

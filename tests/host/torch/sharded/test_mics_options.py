@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from catchment.host.torch.sharded.arenas import Arena, Places
 from catchment.host.torch.sharded.errors import ShardingError
+from catchment.host.torch.sharded.groups import Groups
+from catchment.host.torch.sharded.mics import MiCS
 from catchment.host.torch.sharded.options import MiCSOptions
+from catchment.host.torch.sharded.session import ShardedModel
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,53 @@ from catchment.host.torch.sharded.options import MiCSOptions
 def test_refused(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ShardingError, match=words):
         MiCSOptions(**wrong)
+
+
+MODEL = nn.Sequential(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"options": {"micro_steps": 2}}, r"options \{'micro_steps': 2\}: give MiCSOptions"),
+        ({"options": 0}, "options 0: give MiCSOptions"),
+        ({"model": "gpt2"}, r"a model 'gpt2': give a torch\.nn\.Module"),
+        ({"layers": "0"}, "layers='0': give a list of modules' names"),
+        ({"layers": [0]}, r"layers=\[0\]: give a list of modules' names"),
+        ({"layers": ["1"]}, r"layers= names \['1'\], which the model does not have"),
+        ({"kept": 5}, "kept=5: give a list of modules' names"),
+    ],
+)
+def test_models_and_layers_that_cannot_be_are_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ShardingError, match=words):
+        ShardedModel(**{"model": MODEL, "options": MiCSOptions(), "links": None, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"options": {"micro_steps": 2}}, r"options \{'micro_steps': 2\}: give MiCSOptions, or None"),
+        ({"node_size": "2"}, "node_size is '2': give the ranks of each node, or None"),
+        ({"node_size": 0}, "node_size is 0: give"),
+        ({"node_size": True}, "node_size is True: give"),
+        ({"model": None}, r"a model None: give a torch\.nn\.Module"),
+        ({"layers": "0"}, "layers='0': give a list"),
+    ],
+)
+def test_what_is_refused_is_so_before_ranks_speak(
+    wrong: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    for name in ("get_world_size", "get_rank"):
+        monkeypatch.setattr(dist, name, lambda: 0)
+    with pytest.raises(ShardingError, match=words):
+        MiCS(**{"model": MODEL, **wrong})
+
+
+@pytest.mark.parametrize("nodes", [None, 3, "ab", [1, 1]])
+def test_nodes_without_names_are_refused(nodes: Any) -> None:
+    with pytest.raises(ShardingError, match="give the name of each rank's node"):
+        Groups.of_nodes(nodes, 1)
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), min_size=1, max_size=20), st.integers(1, 5))

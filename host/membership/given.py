@@ -1,0 +1,40 @@
+"""What callers give, refused in words where it is of another type than is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from catchment.host.membership.errors import MembershipError
+
+_LONGEST = 10**8
+"""Seconds: gRPC and conditions take no much longer waits."""
+
+
+def seconds_of(what: str, timeout: Any) -> float:
+    """Seconds to wait: a timeout, at least 0, at most three years.
+
+    Args:
+        what: precedes the number in the error.
+        timeout: what a caller gave.
+
+    Raises:
+        MembershipError: it is NaN, or no number.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or timeout != timeout:  # noqa: PLR0124  NaN
+        raise MembershipError(f"{what} {timeout!r}: give a number of seconds")
+    seconds: Any = timeout  # mypy knows no arithmetic of Real
+    return float(min(max(seconds, 0), _LONGEST))
+
+
+def check_texts(texts: Mapping[str, Any], *, secret: str = "") -> None:
+    """Whether all of them are str; the one named `secret` is not shown.
+
+    Raises:
+        MembershipError: one is not.
+    """
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            shown = f"a {type(value).__name__}" if name == secret else f"{value!r:.80}"
+            raise MembershipError(f"{name} is {shown}: give a str")
