@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -63,7 +64,7 @@ def capture(
         lost = sum(listener.dropped() for listener in listeners)
     print(f"{captured} frames" + (f", {lost} more were lost" if lost else "") + f" in {output}", file=sys.stderr)
     if str(output) != "-":
-        print(f"wireshark -X lua_script:{DISSECTOR} {output}", file=sys.stderr)
+        print(shlex.join(["wireshark", "-X", f"lua_script:{DISSECTOR}", str(output)]), file=sys.stderr)
 
 
 def _run(

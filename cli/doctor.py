@@ -18,7 +18,7 @@ from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
 from catchment.controlplane.diagnosis.doctor import Finding
 from catchment.controlplane.diagnosis.groups import examine_group
 from catchment.controlplane.diagnosis.rails import examine_rails
-from catchment.controlplane.jobs import JobGroup
+from catchment.controlplane.jobs import JobError, JobGroup
 from catchment.controlplane.networks.port_faults import OFF
 from catchment.controlplane.topology.rates import port_faults
 
@@ -37,7 +37,10 @@ def doctor(
     place = find_place(topology)
     stored = place.jobs()
     groups = [stored.get(name)] if name is not None else [record.group for record in stored.records.values()]
-    found: dict[str, list[Finding]] = {}
+    if name is not None and (misfit := groups[0].misfit(place.topology)):
+        raise JobError(misfit)
+    found = {} if name is not None else {job: [_misfit(text)] for job, text in stored.misfits.items()}
+    groups = [group for group in groups if group.name not in found]
     with ExitStack() as exits:
         clients = {}
         for switch in {switch for group in groups for switch in group.switches}:
@@ -65,6 +68,11 @@ def doctor(
                 typer.echo(f"- {finding}")
     if any(finding.certain for findings in found.values() for finding in findings):
         raise typer.Exit(3)
+
+
+def _misfit(text: str) -> Finding:
+    what, _, todo = text.partition("; ")
+    return Finding("the topology", what, todo)
 
 
 def _report(place: Place, job: str) -> Any | None:

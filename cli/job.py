@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from catchment.cli.job_states import CUT_SHORT, states_of
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.secret_file import secret_file
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
@@ -105,7 +106,8 @@ def create(
             OperatorClient.to(presence, timeout=2 * patience()) as controller,
             secret_file(token_file) as write_secret,
         ):
-            reply = controller.create(request)
+            with _goes_on(f"makes job {name}", f"`catchment job token {name}` gives its members a token to join with"):
+                reply = controller.create(request)
             job, token = _of_message(reply.job), reply.token
             if write_secret is not None:
                 write_secret(token)
@@ -129,23 +131,32 @@ def _controller(place: Place) -> Presence | None:
     return wait_for(place.folder(), place.topology.name, patience=patience())
 
 
+@contextmanager
+def _goes_on(does: str, then: str) -> Iterator[None]:
+    """Have Ctrl-C say that it stops this command alone: what a controller was asked for, it does all the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"the controller {does} all the same; {then}", err=True)
+        raise
+
+
 def _create_directly(place: Place, request: JobRequest) -> JobRecord:
     with _fabric(place) as fabric:
         keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
         record = reserve_job(place.store, request, place.topology)
-        if place.network is None:  # an emulated one has it since it came up
+        try:
             _provide_forwarding(place, record, fabric.clients)
+        except BaseException:
+            forget_job(place.store, record.group.name)
+            raise
         return deploy_job(place.store, record, place.topology, fabric.clients)
 
 
 def _provide_forwarding(place: Place, record: JobRecord, clients: Mapping[str, SwitchClient]) -> None:
-    """Have the members of a job find its switches; when that fails the job is forgotten."""
-    try:
-        for switch in record.group.switches:
-            provide_forwarding(place.topology, switch, clients[switch])
-    except BaseException:
-        forget_job(place.store, record.group.name)
-        raise
+    """Have the members of a job find its switches; those of an emulated network forward since it came up."""
+    for switch in record.group.switches if place.network is None else ():
+        provide_forwarding(place.topology, switch, clients[switch])
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -202,15 +213,20 @@ def _take_off_forgotten(place: Place, clients: Mapping[str, SwitchClient]) -> No
 def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """Give a job new generations, for its next run: what its members were told before is void.
 
-    Ctrl-C waits until the switches have them; a second one does not.
+    A switch that has started anew gets all of the job, once its program is loaded. Ctrl-C waits until the switches have
+    them; a second one does not.
     """
     place = find_place(topology)
     if _controller(place) is not None:
         raise JobError(f"a controller runs: it renews job {name} by itself when a member joins again")
     with _fabric(place) as fabric:
         keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
-        if misfit := place.jobs().get(name).misfit(place.topology):
+        stored = place.jobs().record(name)
+        if stored.state in CUT_SHORT:
+            raise JobError(f"job {name} has no next run: {CUT_SHORT[stored.state].format(name)}")
+        if misfit := stored.group.misfit(place.topology):
             raise JobError(misfit)
+        _provide_forwarding(place, stored, fabric.clients)
         with held_back():  # what is noted is on the switches then
             record, failures = renew_job(place.store, name, place.topology, fabric.clients)
     if failures:
@@ -267,13 +283,18 @@ def show(
 
 @app.command("list")
 def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
-    """The jobs of a topology."""
+    """The jobs of a topology, and whether their switches have them."""
     place = find_place(topology)
     if (presence := place.controller()) is not None:
         with OperatorClient.to(presence, timeout=patience()) as controller:
             jobs = [_of_message(job) for job in controller.jobs()]
     else:
-        jobs = [_of_record(record) for record in place.jobs().records.values()]
+        stored = place.jobs()
+        states = states_of(place, stored)
+        jobs = [
+            {**_of_record(record), "state": states[name][0], "trouble": states[name][1]}
+            for name, record in stored.records.items()
+        ]
     if as_json:
         print_json(jobs)
         return
@@ -294,7 +315,10 @@ def remove(
     """Take a job off the switches."""
     place = find_place(topology)
     if (presence := _controller(place)) is not None:
-        with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+        with (
+            OperatorClient.to(presence, timeout=2 * patience()) as controller,
+            _goes_on(f"removes job {name}", "`catchment job list` shows how far it is"),
+        ):
             controller.remove(name)
     elif force:
         _forget(place, name)
@@ -310,6 +334,11 @@ def _forget(place: Place, name: str) -> None:
         clients: dict[str, SwitchClient] = {}
         failures: list[ControlPlaneError] = []
         for switch in place.jobs().get(name).switches:
+            if switch not in place.topology.switches:
+                typer.echo(
+                    f"switch {switch} is not in the topology any more; what it has of job {name} stays", err=True
+                )
+                continue
             try:
                 clients[switch] = exits.enter_context(place.connect(switch))
             except ControlPlaneError as error:

@@ -52,7 +52,7 @@ def read(
     device_id: DeviceOption = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """The cells of a register: `register read s1 tags 0..7`."""
+    """The cells of a register: `register read s1 tag 0..7`."""
     with connect(switch, topology, device_id, read_only=True) as client, _explained():
         wanted = cells(which, client.p4info.find("register", name).size, f"register {name}")
         found = client.register(name, wanted[0]) if len(wanted) == 1 else client.register(name)
@@ -72,7 +72,7 @@ def write(
     topology: TopologyOption = None,
     device_id: DeviceOption = 1,
 ) -> None:
-    """Set cells of a register: `register write s1 tags 3=7 8..15=0`."""
+    """Set cells of a register: `register write s1 tag 3=7 8..15=0`."""
     with connect(switch, topology, device_id) as client, _explained():
         size = client.p4info.find("register", name).size
         values: dict[int, int] = {}

@@ -27,6 +27,7 @@ from catchment.controlplane.diagnosis.rails import rails_at
 from catchment.controlplane.diagnosis.stats import switch_stats
 from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.jobs import JobError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
 from catchment.json_text import json_text
@@ -178,6 +179,8 @@ def diagnose(
     """Name the members of a job that send nothing; exit code 3 if there are any."""
     place = find_place(topology)
     group = place.jobs().get(name)
+    if misfit := group.misfit(place.topology):
+        raise JobError(misfit)
     with ExitStack() as exits:
         clients, missing = {}, []
         for switch in group.switches:

@@ -160,10 +160,10 @@ def load(
     device_id: DeviceOption = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Put what a file says on a switch; what is right already is not touched."""
+    """Put what a file says on a switch, all of it or nothing; what is right already is not touched."""
     document = load_document(file)
     with connect(switch, topology, device_id) as client:
-        changes = apply_document(client, document, replace=replace)
+        changes = apply_document(client, document, replace=replace, whole=True)
     if as_json:
         print_json(asdict(changes))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from catchment.controlplane.client.errors import SwitchError
 from catchment.wire.generated import p4info_pb2, p4types_pb2
 
 BINARY: Final = ".bin"
+_MOST_TOLD: Final = 24
+"""Names that an error lists; luwu.p4 has a register for each lane, hundreds of them."""
 
 
 class P4Info:
@@ -175,7 +178,19 @@ def _resolve(name: str, names: Iterable[str], kind: str, where: str) -> str:
         return matches[0]
     if matches:
         raise SwitchError(f"{kind} {name!r} is ambiguous {where}: {', '.join(sorted(matches))}")
-    raise SwitchError(f"no {kind} {name!r} {where}; there are: {', '.join(sorted(names)) or 'none'}")
+    raise SwitchError(f"no {kind} {name!r} {where}; {_told(name, sorted(names))}")
+
+
+def _told(name: str, names: list[str]) -> str:
+    """What there is: all names, or of more than anybody reads those that resemble `name`."""
+    if len(names) <= _MOST_TOLD:
+        return f"there are: {', '.join(names) or 'none'}"
+    wanted = name.rpartition(".")[2]
+    near = get_close_matches(wanted, {full.rpartition(".")[2] for full in names})
+    shown = [full for full in names if full.rpartition(".")[2] in near][:_MOST_TOLD]
+    if not shown:
+        return f"there are {len(names)}, from {names[0]} to {names[-1]}"
+    return f"there are {len(names)}; the nearest: {', '.join(shown)}"
 
 
 def _shortest(full: str, names: Iterable[str]) -> str:

@@ -12,18 +12,20 @@ from typing import Any, TypeVar
 import grpc
 from google.rpc import code_pb2
 
+from catchment.controlplane.client.aside import Aside, within
 from catchment.controlplane.client.channel import open_channel
 from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.errors import SwitchError, from_rpc
-from catchment.controlplane.client.exchanges import Exchange, Pause, Reach, Step, TakeOver, reach
+from catchment.controlplane.client.exchanges import Call, Exchange, Pause, Reach, TakeOver, reach
 from catchment.controlplane.client.requests import WRITE
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _T = TypeVar("_T")
+_CLOSE_SECONDS = 3.0
 
 
 class Session:
-    """One connection to one switch.
+    """One connection to one switch. Ctrl-C leaves it usable: a call that was under way then ends before the next.
 
     Args:
         where: the switch in words, for messages.
@@ -50,14 +52,15 @@ class Session:
         self._ended = False
         self._heard = threading.Condition()  # guards the candidate, and tells that it heard something
         self._election = threading.Lock()
-        self._outbox: queue.Queue[Any] = queue.Queue()
+        self._outbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._aside = Aside()
         self._channel = open_channel(address)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         try:
             self.carry_out(reach(where, timeout))
             if primary:
-                self._open_stream()
+                self._aside(self._open_stream)
         except BaseException:
             self.close()
             raise
@@ -126,7 +129,7 @@ class Session:
             step = next(exchange)
             while True:
                 try:
-                    answer = self._answer(step)
+                    answer = self._wait(step) if isinstance(step, Pause) else self._aside(self._answer, step)
                 except (grpc.RpcError, SwitchError) as error:
                     step = exchange.throw(error)
                 else:
@@ -135,9 +138,11 @@ class Session:
             result: _T = end.value
             return result
 
-    def _answer(self, step: Step) -> Any:
-        if isinstance(step, Pause):
-            return time.sleep(step.seconds)
+    @staticmethod
+    def _wait(pause: Pause) -> Any:
+        time.sleep(pause.seconds)
+
+    def _answer(self, step: Call | TakeOver | Reach) -> Any:
         if isinstance(step, TakeOver):
             return self._become_primary(self._candidate.bid_again)
         if isinstance(step, Reach):
@@ -147,17 +152,29 @@ class Session:
         if step.method == "Write":
             return self._write(step.request, timeout=timeout)
         if step.method == "Read":
-            return [entity for reply in self.read(step.request) for entity in reply.entities]
+            return [entity for reply in self._replies(step.request) for entity in reply.entities]
         return getattr(self._stub, step.method)(step.request, timeout=timeout)
 
     def read(self, request: Any) -> Iterator[Any]:
         """Each `p4.v1.ReadResponse`, as it arrives; a broken request is a `grpc.RpcError`."""
+        replies: list[Iterator[Any]] = []  # not in the main thread's hands: it is locked where it goes, too
+        try:
+            self._aside(lambda: replies.append(self._replies(request)))
+            while (reply := self._aside(lambda: next(replies[0], None))) is not None:
+                yield reply
+        finally:
+            self._aside.later(replies.clear)
+
+    def _replies(self, request: Any) -> Iterator[Any]:
         replies: Iterator[Any] = self._stub.Read(request, timeout=self.timeout)
         return replies
 
     def close(self) -> None:
-        """Close the stream and the channel; returns even when the switch hangs."""
+        """Close the stream and the channel; returns even when the switch hangs, or Ctrl-C came in the middle."""
         self._closing = True
+        within(_CLOSE_SECONDS, self._close)
+
+    def _close(self) -> None:
         self._outbox.put(None)
         if self._receiver is not None:
             self._receiver.join(timeout=1.0)

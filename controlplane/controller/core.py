@@ -404,13 +404,17 @@ class Controller:
 
     @contextlib.asynccontextmanager
     async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:
-        """The clients of those switches that are up; no other task of the controller writes to them meanwhile."""
+        """The clients of those switches that are up; no other task of the controller writes to them meanwhile.
+
+        There is none to a switch that has gone out of the topology.
+        """
+        here = sorted(name for name in switches if name in self.switches)
         async with contextlib.AsyncExitStack() as exits:
-            for name in sorted(switches):
+            for name in here:
                 await exits.enter_async_context(self.switches[name].lock)
-            clients = {name: self.switches[name].client for name in switches}
+            clients = {name: self.switches[name].client for name in here}
             yield {name: client for name, client in clients.items() if client is not None}
 
     def _reconnect(self, switches: Iterable[str]) -> None:
-        for name in switches:
+        for name in self.switches.keys() & set(switches):
             self.switches[name].reconnect()

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import grpc
 
+from catchment.controlplane.client.aside import Aside, within
 from catchment.controlplane.controller.addressee import addressed_to
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
@@ -17,6 +18,8 @@ from catchment.controlplane.jobs import JobRequest
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME
+
+_CLOSE_SECONDS = 3.0
 
 
 class OperatorClient:
@@ -38,6 +41,7 @@ class OperatorClient:
         self._address = address
         self._timeout = timeout
         self._metadata = addressed_to(topology)
+        self._aside = Aside()
         self._channel = grpc.secure_channel(address, credentials, options)
         self._stub = pb_grpc.ControllerStub(self._channel)
 
@@ -52,7 +56,7 @@ class OperatorClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._channel.close()
+        within(_CLOSE_SECONDS, self._channel.close)
 
     def create(self, request: JobRequest) -> Any:
         """Make a job; returns a CreateJobReply with the job and its token."""
@@ -90,7 +94,7 @@ class OperatorClient:
 
     def _call(self, method: Callable[..., Any], message: Any) -> Any:
         try:
-            return method(message, timeout=self._timeout, metadata=self._metadata)
+            return self._aside(method, message, timeout=self._timeout, metadata=self._metadata)
         except ValueError as error:
             raise ControllerError(f"not a request: {error}") from None
         except grpc.RpcError as error:

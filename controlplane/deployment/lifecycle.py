@@ -94,11 +94,18 @@ def remove_job(store: Transactions, name: str, clients: Clients) -> None:
         clients: switch name -> client.
 
     Raises:
-        JobError: there is no such job, or no client for one of its switches.
+        JobError: there is no such job, or no client for one of its switches; nothing has happened to it then.
         SwitchError: a switch refuses or does not answer; the job stays noted, as being removed.
     """
     with store() as jobs:
         group = jobs.get(name)
+        if absent := [switch for switch in group.switches if switch not in clients]:
+            lost = [switch for switch in absent if switch not in jobs.topology.switches]
+            why = "which the topology does not have any more" if lost else "to which there is no connection"
+            raise JobError(
+                f"job {name} runs over switch {(lost or absent)[0]}, {why}; `catchment job remove {name} --force` "
+                "takes it off the others, and forgets it"
+            )
         jobs.set_state(name, JobState.REMOVING)
     remove(group, clients)
     forget_job(store, name)

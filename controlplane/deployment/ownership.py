@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.deployment.records import Holding
 from catchment.controlplane.deployment.store import JobStore
+from catchment.controlplane.jobs.entries import slots_of
 from catchment.controlplane.state.desired import JOBS
 
 
@@ -42,8 +43,8 @@ def holdings(entries: Iterable[TableEntry]) -> tuple[Holding, ...]:
     found = []
     for entry in entries:
         if entry.table == JOBS:
-            base, mask = int(entry.params.get("base", 0)), int(entry.params.get("mask", -1))
+            base, end = slots_of(entry)
             row, group, udp = (int(entry.params.get(name, 0)) for name in ("job", "group", "src_udp"))
             gen, port = int(entry.match["gen"]), int(entry.match["port"])
-            found.append(Holding(gen, port, udp, base, mask + 1, row, group))
+            found.append(Holding(gen, port, udp, base, end - base, row, group))
     return tuple(sorted(found, key=lambda one: (one.gen, one.port)))

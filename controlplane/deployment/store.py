@@ -52,7 +52,9 @@ class JobStore:
 
     def _make_allocator(self) -> Allocator:
         shares = [share for job in self.jobs.values() for stream in job.streams for share in stream.shares]
-        foreign = [(switch, one) for switch, held in self._foreign.items() for one in held]
+        here = self.topology.switches  # what is held of a switch that the topology has lost is in nobody's way
+        foreign = [(switch, one) for switch, held in self._foreign.items() if switch in here for one in held]
+        shares = [share for share in shares if share.switch in here]
         shares += [Share(switch, one.base, one.slots, one.row, one.group) for switch, one in foreign]
         allocator = Allocator(
             self.topology,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError
@@ -112,6 +112,7 @@ def examine_one(
     *,
     interval: float = 1.0,
     absent: Mapping[str, str] | None = None,
+    pause: Callable[[float], object] | None = None,
 ) -> Examination:
     """Look at the switches of a job, which may be one of a group, twice.
 
@@ -121,10 +122,12 @@ def examine_one(
         clients: switch name -> client; a switch of the job without one counts as dead.
         interval: seconds between the two looks.
         absent: host -> absent, left or lost, where a controller says so.
+        pause: waits so many seconds; sleeps when left out.
     """
     absent = absent or {}
     before = {name: _look(client, job, topology, name) for name, client in clients.items()}
-    watched = _watch({name: clients[name] for name, seen in before.items() if seen is not None}, job, interval)
+    up = {name: clients[name] for name, seen in before.items() if seen is not None}
+    watched = _watch(up, job, interval, pause or time.sleep)
     after = {name: _look(clients[name], job, topology, name) if seen is not None else None
              for name, seen in before.items()}  # fmt: skip
     dead: list[Finding] = []
@@ -192,15 +195,17 @@ def _waits(client: SwitchClient, job: JobPlan, switch: str) -> _Waits:
     return {(one.stream, one.step): one for one in waiting_for(job, {switch: client})}
 
 
-def _watch(clients: Mapping[str, SwitchClient], job: JobPlan, interval: float) -> dict[str, list[_Waits]]:
+def _watch(
+    clients: Mapping[str, SwitchClient], job: JobPlan, interval: float, pause: Callable[[float], object]
+) -> dict[str, list[_Waits]]:
     """What waits on each switch, a few times in `interval` seconds."""
     found: dict[str, list[_Waits]] = {name: [] for name in clients}
     for _ in range(_GLANCES):
-        time.sleep(interval / (_GLANCES + 1))
+        pause(interval / (_GLANCES + 1))
         for name, client in clients.items():
             with contextlib.suppress(SwitchError):  # the second look says so
                 found[name].append(_waits(client, job, name))
-    time.sleep(interval / (_GLANCES + 1))
+    pause(interval / (_GLANCES + 1))
     return found
 
 
@@ -280,17 +285,19 @@ def _stale(job: JobPlan, branch: Branch, earlier: _Look, later: _Look, interval:
     """Frames that are old, while nothing new comes: those of a run that begins where an earlier one has been.
 
     The counter is of all jobs on the switch: it says nothing of one that has no vectors there, or whose members sent
-    nothing meanwhile.
+    nothing meanwhile, and of one beside which others sent it is said that the frames may be theirs.
     """
     grown = later.drops.get(_STALE, 0) - earlier.drops.get(_STALE, 0)
     cells = [(stream.gen, port) for stream in job.streams if stream.mode is not Mode.BCAST
              for port, _ in branch.members]  # fmt: skip
     sent = sum(later.packets.get(cell, 0) - earlier.packets.get(cell, 0) for cell in cells)
+    own = {stream.gen for stream in job.streams}
+    others = any(count > earlier.packets.get(cell, 0) for cell, count in later.packets.items() if cell[0] not in own)
     if grown and sent and later.newest:
         yield Finding(
             branch.switch,
             f"{branch.switch} has later vectors than it is sent: counter drops[{_STALE}] rose by {grown} in "
-            f"{interval:g} s",
+            f"{interval:g} s{', of this job or of others that send there, too' if others else ''}",
             f"if an earlier run has used this job: `catchment job renew {group_name(job.name)}`, and make its "
             "endpoints anew from `catchment job show`; a controller does both by itself",
             certain=False,
@@ -309,7 +316,8 @@ def _missing_entries(job: JobPlan, topology: Topology, switch: str, client: Swit
         Finding(
             switch,
             f"switch {switch} lacks {what} of job {job.name}: it was restarted, or somebody deleted them",
-            "run a controller, which puts them back, or remove the job and create it again",
+            f"run a controller, which puts them back, or `catchment job renew {group_name(job.name)}`, which writes "
+            "the job with new generations",
         )
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 
 from catchment.controlplane.client import SwitchClient
@@ -15,6 +16,7 @@ from catchment.controlplane.topology import Topology
 _MOST_AT_ONCE = 32
 _Found = TypeVar("_Found")
 _Clients = Mapping[str, SwitchClient]
+_Pause = Callable[[float], object]
 
 
 def examine_group(
@@ -27,9 +29,9 @@ def examine_group(
 ) -> list[Finding]:
     """Look at the switches of all jobs of a group at the same time; arguments as `doctor.examine_one`."""
 
-    def look(job: JobPlan, own: _Clients) -> Examination:
+    def look(job: JobPlan, own: _Clients, pause: _Pause) -> Examination:
         away = {host: state for host, state in (absent or {}).items() if host in job.ports}
-        return examine_one(job, topology, own, interval=interval, absent=away)
+        return examine_one(job, topology, own, interval=interval, absent=away, pause=pause)
 
     examined = _of_each(group, clients, look)
     moves = any(one.moves for one in examined)
@@ -43,19 +45,26 @@ def examine_group(
 
 def diagnose_group(group: JobGroup, clients: _Clients, *, interval: float = 0.5) -> list[Missing]:
     """Find the members of a group that send nothing in any of their jobs; arguments as `waiting.diagnose`."""
-    found = _of_each(group, clients, lambda job, own: diagnose(job, own, interval=interval))
+    found = _of_each(group, clients, lambda job, own, pause: diagnose(job, own, interval=interval, pause=pause))
     silent = _silent_throughout(group, [{one.member for one in missing} for missing in found])
     kept = (one for missing in found for one in missing if one.packets is None or one.member in silent)
     return _once(kept, lambda one: one.member)
 
 
-def _of_each(group: JobGroup, clients: _Clients, look: Callable[[JobPlan, _Clients], _Found]) -> list[_Found]:
+def _of_each(group: JobGroup, clients: _Clients, look: Callable[[JobPlan, _Clients, _Pause], _Found]) -> list[_Found]:
+    ended = Event()
+
     def of(job: JobPlan) -> _Found:
-        return look(job, {branch.switch: clients[branch.switch] for branch in job.tree if branch.switch in clients})
+        own = {branch.switch: clients[branch.switch] for branch in job.tree if branch.switch in clients}
+        return look(job, own, ended.wait)
 
     plans = _summed_by_switches(group)
     with ThreadPoolExecutor(min(len(plans), _MOST_AT_ONCE)) as threads:
-        return list(threads.map(of, plans))
+        try:
+            return list(threads.map(of, plans))
+        except BaseException:
+            ended.set()  # the threads are waited for: after Ctrl-C no longer than their calls take
+            raise
 
 
 def _summed_by_switches(group: JobGroup) -> list[JobPlan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError
@@ -77,7 +77,13 @@ def _by_port(job: JobPlan, counts: Sample) -> dict[int, int]:
     return found
 
 
-def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: float = 0.5) -> list[Missing]:
+def diagnose(
+    job: JobPlan,
+    clients: Mapping[str, SwitchClient],
+    *,
+    interval: float = 0.5,
+    pause: Callable[[float], object] | None = None,
+) -> list[Missing]:
     """The members that send nothing while they are watched.
 
     Every member of a job that is not finished sends: data, retransmissions or heartbeats. So who
@@ -87,10 +93,11 @@ def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: flo
         job: a deployed job.
         clients: switch name -> client; switches without one are left out.
         interval: seconds between the two looks at the counters.
+        pause: waits so many seconds; sleeps when left out.
     """
     watched = [branch for branch in job.tree if branch.switch in clients]
     before = {branch.switch: _sample_if_up(clients[branch.switch]) for branch in watched}
-    time.sleep(interval)
+    (pause or time.sleep)(interval)
     missing: list[Missing] = []
     for branch in watched:
         earlier, later = before[branch.switch], _sample_if_up(clients[branch.switch])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from catchment.controlplane.client import CloneSession, Member, MeterCell, MulticastGroup, SwitchClient, TableEntry
+from catchment.controlplane.client.entity import Entity
 from catchment.controlplane.dump.entries import (
     clone_sessions_of,
     defaults_of,
@@ -17,8 +18,9 @@ from catchment.controlplane.dump.entries import (
     multicast_groups_of,
 )
 from catchment.controlplane.dump.read import changed_default, selector_groups
+from catchment.controlplane.dump.undo import Writer, deleted, inserted, modified
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Entity)
 
 
 @dataclass(slots=True)
@@ -33,10 +35,10 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class _Difference(Generic[_T]):
-    """What to do so that a switch holds what is wanted."""
+    """What to do so that a switch holds what is wanted; what is modified with what it is before."""
 
     insert: list[_T]
-    modify: list[_T]
+    modify: list[tuple[_T, _T]]
     delete: list[_T]
 
     def count(self, changes: Changes, wanted: int) -> None:
@@ -46,18 +48,23 @@ class _Difference(Generic[_T]):
         changes.unchanged += wanted - len(self.insert) - len(self.modify)
 
 
-def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace: bool = False) -> Changes:
+def apply_document(
+    client: SwitchClient, document: Mapping[str, Any], *, replace: bool = False, whole: bool = False
+) -> Changes:
     """Make a switch hold what a document says; what is right already is not touched.
 
     Args:
         client: the switch.
         document: from `load_document` or `read_document`.
         replace: take off the switch what the document does not have.
+        whole: all or nothing: what was written before a refusal is taken back. Without it, all stays that the switch
+            took before it and in the same request.
 
     Raises:
         DumpError: a line is wrong, or the program has no such table, action, ...; nothing was written.
-        SwitchError: the switch refuses an update.
+        SwitchError: the switch refuses an update; with `whole` it says whether everything could be taken back.
     """
+    writer = Writer(client, whole=whole)
     changes = Changes()
     wanted = dict(entries_of(document, client))
     tables = {table: _table_difference(client, table, entries, replace) for table, entries in wanted.items()}
@@ -76,21 +83,21 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
 
     # Room first; members before what refers to them, and gone after it.
     for difference in tables.values():
-        client.delete(*difference.delete)
+        writer.write(deleted(difference.delete))
     for members, member_groups in profiles:
-        client.insert(*members.insert, *member_groups.insert)
-        client.modify(*members.modify, *member_groups.modify)
-    client.insert(*groups.insert, *sessions.insert)
-    client.modify(*groups.modify, *sessions.modify)
-    client.delete(*groups.delete, *sessions.delete)
+        writer.write(inserted([*members.insert, *member_groups.insert]))
+        writer.write(modified([*members.modify, *member_groups.modify]))
+    writer.write(inserted([*groups.insert, *sessions.insert]))
+    writer.write(modified([*groups.modify, *sessions.modify]))
+    writer.write(deleted([*groups.delete, *sessions.delete]))
     for table, difference in tables.items():
-        client.insert(*difference.insert)
-        client.modify(*difference.modify)
+        writer.write(inserted(difference.insert))
+        writer.write(modified(difference.modify))
         difference.count(changes, len(wanted.get(table, ())))
     for members, member_groups in profiles:
-        client.delete(*member_groups.delete, *members.delete)
-    _apply_defaults(client, defaults, changes, replace)
-    _apply_meters(client, meters, changes, replace)
+        writer.write(deleted([*member_groups.delete, *members.delete]))
+    _apply_defaults(client, writer, defaults, changes, replace)
+    _apply_meters(client, writer, meters, changes, replace)
     groups.count(changes, len(document["multicast_groups"]))
     sessions.count(changes, len(document["clone_sessions"]))
     for profile, (members, member_groups) in zip(_profile_names(client, document), profiles, strict=True):
@@ -111,7 +118,7 @@ def _difference(
         if before is None:
             result.insert.append(one)
         elif value(before) != value(one):
-            result.modify.append(one)
+            result.modify.append((one, before))
     if replace:
         result.delete.extend(old.values())
     return result
@@ -152,7 +159,9 @@ def _profiles(client: SwitchClient, document: Mapping[str, Any], replace: bool) 
     return result
 
 
-def _apply_defaults(client: SwitchClient, wanted: Iterable[TableEntry], changes: Changes, replace: bool) -> None:
+def _apply_defaults(
+    client: SwitchClient, writer: Writer, wanted: Iterable[TableEntry], changes: Changes, replace: bool
+) -> None:
     named = set()
     for entry in wanted:
         table = client.p4info.find("table", entry.table)
@@ -161,14 +170,14 @@ def _apply_defaults(client: SwitchClient, wanted: Iterable[TableEntry], changes:
         if before is not None and client.value(before) == client.value(entry):
             changes.unchanged += 1
         else:
-            client.modify(entry)
+            writer.write(modified([(entry, before or TableEntry(entry.table, is_default=True))]))
             changes.modified += 1
     if not replace:
         return
     for name in client.p4info.names("table"):
         table = client.p4info.find("table", name)
-        if name not in named and changed_default(client, table) is not None:
-            client.reset_default(name)
+        if name not in named and (changed := changed_default(client, table)) is not None:
+            writer.write(modified([(TableEntry(name, is_default=True), changed)]))
             changes.deleted += 1
 
 
@@ -180,7 +189,11 @@ def _meters(client: SwitchClient, document: Mapping[str, Any]) -> dict[str, Mapp
 
 
 def _apply_meters(
-    client: SwitchClient, meters: Mapping[str, Mapping[int, Mapping[str, int]]], changes: Changes, replace: bool
+    client: SwitchClient,
+    writer: Writer,
+    meters: Mapping[str, Mapping[int, Mapping[str, int]]],
+    changes: Changes,
+    replace: bool,
 ) -> None:
     for name, wanted in meters.items():
         present = {cell.index: cell.config for cell in client.each(MeterCell(name)) if cell.config}
@@ -191,4 +204,4 @@ def _apply_meters(
             gone = set(present) - set(wanted)
             cells += (MeterCell(name, index) for index in gone)
             changes.deleted += len(gone)
-        client.modify(*cells)
+        writer.write(modified((cell, MeterCell(name, cell.index, present.get(cell.index) or {})) for cell in cells))

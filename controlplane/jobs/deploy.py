@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.jobs.entries import slots_of
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
@@ -199,14 +200,14 @@ def _check_unshared(config: SwitchConfig, client: SwitchClient, job: Job) -> Non
         if int(entry.match["gen"]) in own:
             continue
         row, group = int(entry.params["job"]), int(entry.params["group"])
-        base = int(entry.params.get("base", 0))
-        end = base + int(entry.params.get("mask", -1)) + 1
+        base, end = slots_of(entry)
         for share in shares:
             slots_meet = base < share.base + share.slots and share.base < end
             if row == share.row or group == share.group or slots_meet:
                 raise TakenError(
-                    f"job {job.name}: another control plane took row {row}, group {group} or slots {base} to {end - 1} "
-                    f"of {client.where} at the same time ({entry.key()}); try again"
+                    f"job {job.name}: another control plane took row {row}, group {group}"
+                    f"{f' or slots {base} to {end - 1}' if base < end else ''} of {client.where} at the same time "
+                    f"({entry.key()}); try again"
                 )
 
 

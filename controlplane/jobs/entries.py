@@ -53,12 +53,27 @@ def switch_keys(job: JobPlan, branch: Branch) -> SwitchConfig:
     return SwitchConfig(branch.switch, groups, tuple(entries))
 
 
+def slots_of(entry: TableEntry) -> tuple[int, int]:
+    """The first slot that an entry of `jobs` holds, and the one after its last; equal where it holds none."""
+    if int(entry.params.get("mode", 0)) == Mode.BCAST or "base" not in entry.params:  # its base and mask say nothing
+        return 0, 0
+    base = int(entry.params["base"])
+    return base, base + int(entry.params["mask"]) + 1
+
+
 def misfit(job: JobPlan, topology: Topology) -> str:
     """Why a job cannot be on the switches of a topology that has changed since it was planned; empty if it can."""
-    return next(filter(None, (_misfit(job, topology, branch) for branch in job.tree)), "")
+    branches = sorted(job.tree, key=lambda branch: branch.switch in topology.switches)  # what is lost comes first
+    return next(filter(None, (_misfit(job, topology, branch) for branch in branches)), "")
 
 
 def _misfit(job: JobPlan, topology: Topology, branch: Branch) -> str:
+    if branch.switch not in topology.switches:
+        remove = f"catchment job remove {job.name.partition('/')[0]} --force"  # of a group the whole goes
+        return (
+            f"job {job.name} runs over switch {branch.switch}, which is not in the topology any more; put the switch "
+            f"back into the topology file, or remove the job (`{remove}`) and create it anew"
+        )
     plugged = topology.ports(branch.switch)
     for port in _ports(branch):
         peer = plugged.get(port)

@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_lab import Run
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import PATIENT, RunningController, until, use_fake_programs
 
+from catchment.cli import job as job_verbs
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.topology import Topology
 from catchment.host.membership import Membership
 
@@ -62,6 +65,35 @@ def test_a_job_through_the_controller(
     assert json.loads(run("job", "list", "--json")) == []
     assert "token: " in run("job", "create", "other", "--workers", "w0", "--root", "opt")
     assert "needs --root" in run("job", "create", "x", "--workers", "w0", code=1)
+
+
+def test_ctrl_c_says_that_the_controller_goes_on(
+    run: Run,
+    controller: RunningController,
+    topology: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def cut_short(of: str) -> None:
+        real = getattr(OperatorClient, of)
+
+        def ending(self: OperatorClient, *arguments: Any) -> None:
+            real(self, *arguments)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(OperatorClient, of, ending)
+
+    cut_short("create")
+    with pytest.raises(KeyboardInterrupt):
+        job_verbs.create("train", workers="w0,w1", root="opt", topology=topology)
+    said = capsys.readouterr().err
+    assert "makes job train all the same" in said and "`catchment job token train`" in said
+    assert run("job", "token", "train").startswith("token: ")
+    cut_short("remove")
+    with pytest.raises(KeyboardInterrupt):
+        job_verbs.remove("train", topology=topology)
+    assert "removes job train all the same" in capsys.readouterr().err
+    assert json.loads(run("job", "list", "--json")) == []
 
 
 def test_a_job_made_without_a_controller_is_taken_over(

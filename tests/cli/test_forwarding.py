@@ -90,6 +90,16 @@ def test_a_switch_that_starts_anew_gets_it_with_its_next_job(run: Run, fake: Run
     assert len(fake.switch.entities) == held
 
 
+def test_a_switch_that_starts_anew_gets_all_with_the_renewal_of_its_job(run: Run, fake: RunningFake) -> None:
+    run(*CREATE)
+    held = len(fake.switch.entities)
+    fake.switch.entities.clear()
+    run("job", "renew", "train")
+    assert len(fake.switch.entities) == held
+    assert len(entries(fake, "own_addresses")) == 1
+    assert json.loads(run("job", "list", "--json"))[0]["state"] == "up"
+
+
 def test_an_emulated_network_has_it_already(
     run: Run, fake: RunningFake, topology: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -142,6 +143,18 @@ def test_a_capture_ends_while_frames_come(
     with RawPcapNgReader(str(path)) as reader:
         # Others may use the interface, too.
         assert len([data for data, _ in reader if "-c" in ending or b"again" in data]) == frames
+
+
+def test_the_command_that_shows_a_capture_can_be_pasted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "run 1's.pcapng"
+    monkeypatch.setattr(sys, "argv", ["catchment", "capture", "iface=lo", "-o", str(path), "-s", "0"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code
+    shown = shlex.split(capsys.readouterr().err.splitlines()[-1])
+    assert shown == ["wireshark", "-X", f"lua_script:{capture.DISSECTOR}", str(path)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -537,6 +537,22 @@ def test_what_a_declared_type_has_no_bits_for_is_refused(register: str, value: i
         RegisterCell(register, 2, value).fill(p4runtime_pb2.Entity(), info, "modify")
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tags", "there are 65; the nearest: ingress.tag"),
+        ("x.tagg", "there are 65; the nearest: ingress.tag"),
+        ("nothing like it", "there are 65, from ingress.lane00.sum to ingress.tag"),
+    ],
+)
+def test_of_very_many_names_an_error_has_the_nearest(name: str, says: str) -> None:
+    names = [*(f"ingress.lane{lane:02}.sum" for lane in range(64)), "ingress.tag"]
+    registers = [{"preamble": {"id": number, "name": full}} for number, full in enumerate(names, 1)]
+    with pytest.raises(SwitchError) as refused:
+        P4Info(p4info_pb2.P4Info(registers=registers)).find("register", name)
+    assert str(refused.value) == f"no register {name!r} in the switch; {says}"
+
+
 @pytest.mark.parametrize("group", [MulticastGroup(1 << 32), MulticastGroup(7, (Replica(-1),))])
 def test_a_number_that_a_message_has_no_bits_for_is_refused(client: SwitchClient, group: MulticastGroup) -> None:
     with pytest.raises(SwitchError, match=f"multicast group {group.number}: "):

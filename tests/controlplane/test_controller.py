@@ -22,7 +22,7 @@ from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.jobs import JobRequest
 from catchment.host import EndpointError
-from catchment.host.membership import Description, Membership, MembershipError
+from catchment.host.membership import Credentials, Description, Membership, MembershipError
 from catchment.host.membership import member as member_module
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
@@ -417,15 +417,14 @@ def test_why_a_member_is_refused_is_said_even_if_its_last_try_has_no_time(monkey
         def Join(self, *_: object, **__: object) -> None:  # noqa: N802
             raise next(answers)
 
-    class Insecure:
+    class Insecure(Credentials):
         def channel(self, address: str) -> grpc.Channel:
             return grpc.insecure_channel(address)
 
     monkeypatch.setattr(member_module.pb_grpc, "ControllerStub", Stub)
+    insecure = Insecure(Path("ca"), Path("certificate"), Path("key"))
     with pytest.raises(MembershipError, match="FAILED_PRECONDITION: w0 has joined and is alive"):
-        Membership.join(
-            controller="127.0.0.1:1", job="train", host="w0", token="x", credentials=Insecure(), timeout=60.0
-        )  # type: ignore[arg-type]
+        Membership.join(controller="127.0.0.1:1", job="train", host="w0", token="x", credentials=insecure, timeout=60.0)
 
 
 def test_nobody_without_a_certificate_of_the_authority_gets_in(place: Place, tmp_path: Path) -> None:

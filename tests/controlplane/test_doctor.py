@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from fake_switch import RunningFake
@@ -164,7 +165,7 @@ def test_late_copies_in_one_job_of_a_group_while_another_goes_on(
         goes_on.vector(next(seqs), 0b111)
 
     def old(step: Step) -> list[Finding]:
-        monkeypatch.setattr(doctor.time, "sleep", lambda seconds: step())
+        monkeypatch.setattr(groups, "Event", lambda: SimpleNamespace(wait=lambda seconds: step()))
         monkeypatch.setattr(groups, "_MOST_AT_ONCE", 1)
         found = examine_group(JobGroup("sums", plans), topology(), {"s1": client}, interval=1.0)
         return [one for one in found if "OLD_SEQ" in one.what]
@@ -187,8 +188,29 @@ def test_late_copies_of_other_jobs(traffic: Traffic, monkeypatch: pytest.MonkeyP
 
     assert not [one for one in seen(traffic, monkeypatch, late_beside) if "OLD_SEQ" in one.what]
     traffic.vector(5, 0b111)
-    assert [one for one in seen(traffic, monkeypatch, late_beside) if "OLD_SEQ" in one.what]
+    (alone,) = [one for one in seen(traffic, monkeypatch, late_beside) if "OLD_SEQ" in one.what]
+    assert "others" not in alone.what
     assert not [one for one in seen(traffic, monkeypatch, late) if "OLD_SEQ" in one.what]
+
+
+def test_a_remark_on_late_copies_says_that_other_jobs_send_too(
+    traffic: Traffic, client: SwitchClient, monkeypatch: pytest.MonkeyPatch, fake: RunningFake
+) -> None:
+    held = [share for stream in traffic.job.streams for share in stream.shares]
+    used = [stream.gen for stream in traffic.job.streams]
+    allocator = Allocator(topology(), held, used_generations=used)
+    other = plan_job("allreduce", topology(), name="other", workers=["w0", "w1"], slots=8, allocator=allocator)
+    deploy(other, topology(), {"s1": client})
+    beside, drops = Traffic(client, fake, other), fake.switch.counters
+    traffic.vector(5, 0b111)
+
+    def both() -> None:
+        traffic.send(1, 2, 3, 4)
+        beside.send(1, 2)
+        drops[DropReason.OLD_SEQ] = drops.get(DropReason.OLD_SEQ, 0) + 1
+
+    (found,) = [one for one in seen(traffic, monkeypatch, both) if "OLD_SEQ" in one.what]
+    assert "of this job or of others that send there" in found.what
 
 
 def test_commands_on_a_host_are_those_of_its_network(

@@ -16,7 +16,7 @@ import pytest
 from fake_switch import RunningFake
 
 from catchment.checkout import ROOT
-from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import open_store, store_folder
@@ -226,11 +226,22 @@ def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: Switch
     assert client.read("receivers") == []
 
 
-def test_a_job_that_a_switch_does_not_let_go_stays_noted_as_being_removed(tmp_path: Path, client: SwitchClient) -> None:
+def test_a_job_that_a_switch_does_not_let_go_stays_noted_as_being_removed(
+    tmp_path: Path, client: SwitchClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = partial(open_store, TOPOLOGY, tmp_path)
     record = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("x"), TOPOLOGY), TOPOLOGY, {"s1": client})
-    with pytest.raises(JobError, match="needs switch s1"):
+    with pytest.raises(JobError, match="runs over switch s1, to which there is no connection; `catchment job remove x"):
         lifecycle.remove_job(store, "x", {})
+    with store() as jobs:
+        assert jobs.record("x").state is JobState.UP, "nothing has happened to it"
+
+    def refuse(*_: object) -> None:
+        raise SwitchError("switch s1: Deadline Exceeded", code="DEADLINE_EXCEEDED")
+
+    monkeypatch.setattr(client, "delete", refuse)
+    with pytest.raises(SwitchError):
+        lifecycle.remove_job(store, "x", {"s1": client})
     with store() as jobs:
         assert jobs.record("x").state is JobState.REMOVING
         assert jobs.deployed == []

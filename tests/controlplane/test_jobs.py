@@ -16,6 +16,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import to_message
 from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
+from catchment.controlplane.deployment.ownership import holdings
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, plan_job, remove
 from catchment.controlplane.jobs.allocation import JOB_ROWS, Share
 from catchment.controlplane.jobs.entries import switch_configs
@@ -341,6 +342,31 @@ def test_deploying_twice_is_refused_and_harms_nothing(client: SwitchClient) -> N
     with pytest.raises(JobError, match=r"s1.*already has jobs\[gen=\d+ port=1\]"):
         deploy(job, topology, {"s1": client})
     assert (client.read(), client.groups()) == before
+
+
+def test_a_job_takes_the_slots_of_one_that_is_gone_beside_another(client: SwitchClient) -> None:
+    """The entries of a stream that adds nothing up hold no slots, not the first one either."""
+    topology = one_switch()
+    allocator = Allocator(topology)
+    first, second = (luwu(topology, name, allocator=allocator) for name in ("a", "b"))
+    for job in (first, second):
+        deploy(job, topology, {"s1": client})
+    remove(first, {"s1": client})
+    third = luwu(topology, "c", allocator=Allocator(topology, [s for one in second.streams for s in one.shares]))
+    assert 0 in {share.base for stream in third.streams for share in stream.shares if share.slots}
+    deploy(third, topology, {"s1": client})
+    held = {(one.base, one.slots) for one in holdings(client.read("jobs")) if one.slots}
+    assert held == {(s.base, s.slots) for job in (second, third) for one in job.streams for s in one.shares if s.slots}
+
+
+def test_entries_of_a_job_that_fits_no_more_are_refused() -> None:
+    job = luwu(one_switch())
+    with pytest.raises(
+        JobError, match="job job has a member at port 5 of s1, where the topology no longer has anybody"
+    ):
+        switch_configs(job, one_switch(workers=3))
+    with pytest.raises(JobError, match="job job runs over switch s1, which is not in the topology any more"):
+        switch_configs(job, two_racks())
 
 
 def test_a_missing_connection_is_named() -> None:
