@@ -136,23 +136,37 @@ def test_a_wheel_is_built_where_only_what_it_asks_for_is_there() -> None:
     assert used - {"grpcio", "protobuf"} <= asked and "grpcio-tools" in asked  # which brings these two
 
 
-def test_a_wheel_is_built_for_any_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[str]], str]:
+    """The commands that compile a wheel's native parts, of which only the first is run, and the rules that it makes."""
     package = backend()
+    folder = tmp_path_factory.mktemp("configured")
     ran: list[list[str]] = []
     whole = subprocess.run
 
-    def configured(command: list[str], **options: Any) -> Any:
+    def run(command: list[str], **options: Any) -> Any:
         ran.append(command)
         return None if "--build" in command else whole(command, **options)
 
-    monkeypatch.setattr(package.subprocess, "run", configured)
-    package.compile_native(tmp_path)
-    assert [command[1] for command in ran] == ["-S", "--build"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(package.subprocess, "run", run)
+        package.compile_native(folder)
     assert set(package.TARGETS) <= set(ran[1])
-    rules = (tmp_path / "build.ninja").read_text()
+    return ran, (folder / "build.ninja").read_text()
+
+
+def test_a_wheel_is_built_for_any_processor(configured: tuple[list[list[str]], str]) -> None:
+    ran, rules = configured
+    assert [command[1] for command in ran] == ["-S", "--build"]
     flags = set(re.findall(r"-m(?:arch|tune|cpu)=\S+", rules))
     assert "-march=native" not in flags
     assert flags <= {"-march=x86-64-v3", "-march=x86-64-v4"}  # the update kernels, which are chosen as they run
+
+
+def test_python_finds_what_pip_brings_while_a_wheel_is_built(configured: tuple[list[list[str]], str]) -> None:
+    """The environment that `pip wheel` builds in is one by PYTHONPATH alone: nothing may put another in its place."""
+    _, rules = configured
+    assert set(re.findall(r"PYTHONPATH=([^:\s]*)", rules)) == {"path_list_prepend"}
 
 
 @pytest.mark.slow
