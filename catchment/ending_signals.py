@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_SIGNALLED = 128
+"""What shells add to the number of a signal for the exit code of what it ended."""
+
 
 def ending_signals() -> tuple[signal.Signals, ...]:
     """The signals that end this program; SIGHUP is not one where it is ignored."""
@@ -40,6 +43,38 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is not signal.SIG_IGN:  # a hang-up has come, and may come again
                 signal.signal(number, handler)
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Have the first of these signals do what Ctrl-C does, and end the program as one that it ended: SIGTERM with 143.
+
+    What cleans up is not cut short by others that follow, Ctrl-C apart. Signals reach the main thread alone: in others
+    the block is as without.
+
+    Raises:
+        SystemExit: such a signal has come, and everything in the block has cleaned up.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        if not came:
+            came.append(number)
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in ending_signals() if number != signal.SIGINT}
+    try:
+        yield
+    except KeyboardInterrupt:
+        if came:
+            raise SystemExit(_SIGNALLED + came[0]) from None
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

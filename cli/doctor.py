@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from catchment.cli.job_switches import looked_at
 from catchment.cli.output import JsonOption, print_json
 from catchment.cli.seconds import seconds_option
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import Place, TopologyOption, complete_job, find_place, patience
-from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
 from catchment.controlplane.diagnosis.doctor import Finding
@@ -41,13 +40,7 @@ def doctor(
         raise JobError(misfit)
     found = {} if name is not None else {job: [_misfit(text)] for job, text in stored.misfits.items()}
     groups = [group for group in groups if group.name not in found]
-    with ExitStack() as exits:
-        clients = {}
-        for switch in {switch for group in groups for switch in group.switches}:
-            try:
-                clients[switch] = exits.enter_context(place.connect(switch, read_only=True))
-            except SwitchError:
-                continue  # `examine` says so
+    with looked_at(place, {switch for group in groups for switch in group.switches}) as clients:
         for group in groups:
             report = _report(place, group.name)
             absent = {m.host: m.state for m in report.members if m.state != "joined"} if report is not None else {}

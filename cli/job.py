@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from catchment.cli.job_states import CUT_SHORT, states_of
+from catchment.cli.job_switches import NO_ANSWER, connect_each, connected, provide_generations, take_off
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.secret_file import secret_file
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
@@ -17,24 +18,20 @@ from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence, wait_for
-from catchment.controlplane.deployment.fabric import Fabric, provide_forwarding
+from catchment.controlplane.deployment.fabric import provide_forwarding
 from catchment.controlplane.deployment.lifecycle import (
     deploy_job,
     forget_job,
-    keep_generations_clean,
     remove_job,
     remove_job_where_possible,
     renew_job,
     reserve_job,
 )
-from catchment.controlplane.deployment.ownership import Ownership
 from catchment.controlplane.deployment.records import JobRecord
-from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobError, JobRequest
-from catchment.controlplane.jobs.forgotten import take_off_forgotten
 from catchment.controlplane.jobs.kind import all_kinds
 from catchment.controlplane.jobs.turn import turn
-from catchment.ending_signals import held_back
+from catchment.ending_signals import ended_in_order, held_back
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
@@ -45,6 +42,7 @@ NameArgument = Annotated[str, typer.Argument(help="Name of the job.", autocomple
 
 
 @app.command("create")
+@ended_in_order()
 def create(
     name: Annotated[str, typer.Argument(help="Name of the job.")],
     *,
@@ -142,15 +140,17 @@ def _goes_on(does: str, then: str) -> Iterator[None]:
 
 
 def _create_directly(place: Place, request: JobRequest) -> JobRecord:
-    with _fabric(place) as fabric:
-        keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
-        record = reserve_job(place.store, request, place.topology)
-        try:
-            _provide_forwarding(place, record, fabric.clients)
-        except BaseException:
-            forget_job(place.store, record.group.name)
-            raise
-        return deploy_job(place.store, record, place.topology, fabric.clients)
+    with _turn(place):
+        provide_generations(place, request.name)
+        planned = reserve_job(lambda: nullcontext(place.jobs()), request, place.topology)  # noted nowhere
+        with connected(place, request.name, planned.group.switches) as clients:
+            record = reserve_job(place.store, request, place.topology)
+            try:
+                _provide_forwarding(place, record, clients)
+            except BaseException:
+                forget_job(place.store, record.group.name)
+                raise
+            return deploy_job(place.store, record, place.topology, clients)
 
 
 def _provide_forwarding(place: Place, record: JobRecord, clients: Mapping[str, SwitchClient]) -> None:
@@ -173,26 +173,6 @@ def _grid(text: str | None) -> tuple[tuple[str, int], ...]:
     return tuple(levels)
 
 
-def _reload(switch: str, _: object) -> None:
-    raise JobError(
-        f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
-        "or run a controller, which reloads its program"
-    )
-
-
-@contextmanager
-def _fabric(place: Place) -> Iterator[Fabric]:
-    """Connections to every switch, for this command alone, once what earlier ones left there is taken off.
-
-    Raises:
-        SwitchError: names a switch that does not answer.
-        JobError: another command has its turn, or a controller has started.
-    """
-    with _turn(place), place.fabric() as fabric:
-        _take_off_forgotten(place, fabric.clients)
-        yield fabric
-
-
 @contextmanager
 def _turn(place: Place) -> Iterator[None]:
     """Have the jobs to this command alone: not while another changes them, nor where a controller does."""
@@ -202,14 +182,8 @@ def _turn(place: Place) -> Iterator[None]:
         yield
 
 
-def _take_off_forgotten(place: Place, clients: Mapping[str, SwitchClient]) -> None:
-    jobs = place.jobs()
-    for name, client in clients.items():
-        with suppress(SwitchError):  # of a switch that the command needs that is said when it is written to
-            take_off_forgotten(client, lambda: place.jobs().generations, Ownership(jobs, name).is_foreign)
-
-
 @app.command("renew")
+@ended_in_order()
 def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """Give a job new generations, for its next run: what its members were told before is void.
 
@@ -219,16 +193,17 @@ def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOpti
     place = find_place(topology)
     if _controller(place) is not None:
         raise JobError(f"a controller runs: it renews job {name} by itself when a member joins again")
-    with _fabric(place) as fabric:
-        keep_generations_clean(place.store, place.topology, fabric.clients, _reload)
+    with _turn(place):
         stored = place.jobs().record(name)
         if stored.state in CUT_SHORT:
             raise JobError(f"job {name} has no next run: {CUT_SHORT[stored.state].format(name)}")
         if misfit := stored.group.misfit(place.topology):
             raise JobError(misfit)
-        _provide_forwarding(place, stored, fabric.clients)
-        with held_back():  # what is noted is on the switches then
-            record, failures = renew_job(place.store, name, place.topology, fabric.clients)
+        provide_generations(place, name)
+        with connected(place, name, stored.group.switches) as clients:
+            _provide_forwarding(place, stored, clients)
+            with held_back():  # what is noted is on the switches then
+                record, failures = renew_job(place.store, name, place.topology, clients)
     if failures:
         raise failures[0]
     if as_json:
@@ -307,6 +282,7 @@ def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> No
 
 
 @app.command("remove")
+@ended_in_order()
 def remove(
     name: NameArgument,
     force: Annotated[bool, typer.Option(help="Forget it even if its switches do not answer.")] = False,
@@ -323,30 +299,52 @@ def remove(
     elif force:
         _forget(place, name)
     else:
-        with _fabric(place) as fabric:
-            remove_job(place.store, name, fabric.clients)
+        _remove_directly(place, name)
     typer.echo(f"job {name} is removed")
+
+
+def _remove_directly(place: Place, name: str) -> None:
+    by_force = f"`catchment job remove {name} --force` takes it off the switches that answer, and forgets it"
+    with _turn(place), connected(place, name, place.jobs().get(name).switches, f"; or {by_force}") as clients:
+        try:
+            with _told_if_cut_short(place, name):
+                remove_job(place.store, name, clients)
+        except SwitchError as error:
+            if error.code not in NO_ANSWER:
+                raise
+            raise SwitchError(f"{error}\n{by_force}", code=error.code) from None
+
+
+@contextmanager
+def _told_if_cut_short(place: Place, name: str) -> Iterator[None]:
+    """Have Ctrl-C say that a job is half removed, where it is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (record := place.jobs().records.get(name)) is not None and record.state in CUT_SHORT:
+            typer.echo(f"job {name}: {CUT_SHORT[record.state].format(name)}", err=True)
+        raise
 
 
 def _forget(place: Place, name: str) -> None:
     """Take a job off those of its switches that answer, and forget it whatever they say."""
     with _turn(place), ExitStack() as exits:
-        clients: dict[str, SwitchClient] = {}
-        failures: list[ControlPlaneError] = []
+        here = []
         for switch in place.jobs().get(name).switches:
-            if switch not in place.topology.switches:
+            if switch in place.topology.switches:
+                here.append(switch)
+            else:
                 typer.echo(
                     f"switch {switch} is not in the topology any more; what it has of job {name} stays", err=True
                 )
-                continue
-            try:
-                clients[switch] = exits.enter_context(place.connect(switch))
-            except ControlPlaneError as error:
-                failures.append(error)
-        _take_off_forgotten(place, clients)
-        failures += remove_job_where_possible(place.store, name, clients)
+        clients, absent = connect_each(place, here, exits)
+        take_off(place, clients)
+        failures = [*absent.values()]
+        with _told_if_cut_short(place, name):
+            failures += remove_job_where_possible(place.store, name, clients)
     for failure in failures:
-        typer.echo(f"{failure}; what it has of job {name} goes with the next command that changes jobs", err=True)
+        later = f"what it has of job {name} goes with the next command that changes a job on it"
+        typer.echo(f"{failure}; {later}", err=True)
 
 
 def find_job(place: Place, name: str) -> dict[str, Any]:

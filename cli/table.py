@@ -17,6 +17,7 @@ from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.values import Value
 from catchment.controlplane.dump import apply_document, load_document, plain, read_document, to_text
 from catchment.controlplane.dump.checks import LARGEST
+from catchment.ending_signals import ended_in_order
 
 app = typer.Typer(help="Table entries of any program.", no_args_is_help=True)
 
@@ -151,6 +152,7 @@ def dump(
 
 
 @app.command("load")
+@ended_in_order()
 def load(
     switch: SwitchArgument,
     file: Annotated[Path, typer.Argument(help="YAML or JSON, from `dump` or by hand.")],
@@ -163,7 +165,12 @@ def load(
     """Put what a file says on a switch, all of it or nothing; what is right already is not touched."""
     document = load_document(file)
     with connect(switch, topology, device_id) as client:
-        changes = apply_document(client, document, replace=replace, whole=True)
+        try:
+            changes = apply_document(client, document, replace=replace, whole=True)
+        except KeyboardInterrupt as end:
+            for note in getattr(end, "__notes__", ()):
+                typer.echo(note, err=True)
+            raise
     if as_json:
         print_json(asdict(changes))
     else:

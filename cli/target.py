@@ -16,7 +16,7 @@ from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence, read
-from catchment.controlplane.deployment.fabric import Fabric, address_of
+from catchment.controlplane.deployment.fabric import address_of
 from catchment.controlplane.deployment.store import JobStore, open_store, read_store, store_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs.kind import all_kinds
@@ -132,10 +132,6 @@ class Place:
     def controller(self) -> Presence | None:
         """The controller that runs for this topology, if one does."""
         return read(self.folder(), self.topology.name)
-
-    def fabric(self, *, read_only: bool = False) -> Fabric:
-        """Connections to every switch."""
-        return Fabric.connect(self.topology, self.addresses, timeout=patience(), read_only=read_only)
 
     def address(self, switch: str) -> str:
         """gRPC address of a switch.

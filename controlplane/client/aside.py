@@ -10,11 +10,13 @@ import _thread
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_Asked = TypeVar("_Asked")
 _Order = tuple[Callable[[], Any], "queue.SimpleQueue[tuple[bool, Any]]"]
 
 
@@ -28,6 +30,7 @@ class Aside:
     def __init__(self) -> None:
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._works = False
+        self._one = _thread.allocate_lock()
         weakref.finalize(self, self._orders.put, None)
 
     def __call__(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
@@ -52,11 +55,29 @@ class Aside:
 
     def _order(self, function: Callable[[], object]) -> queue.SimpleQueue[tuple[bool, Any]]:
         if not self._works:
-            _thread.start_new_thread(_work, (self._orders,))  # one of `threading` takes a lock to start
+            _thread.start_new_thread(_work, (self._orders, self._one))  # one of `threading` takes a lock to start
             self._works = True
         outcome: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
         self._orders.put((function, outcome))
         return outcome
+
+
+def at_once(
+    ask: Callable[[_Asked], _T], about: Collection[_Asked], *, most: int, cut_short: Callable[[], object] | None = None
+) -> list[_T]:
+    """What a function gives for each of some things, called in so many threads at the same time.
+
+    Ctrl-C leaves no lock taken that the threads need. No call begins after it, and those that have begun are waited
+    for; `cut_short` may end them.
+    """
+    with ThreadPoolExecutor(max(1, min(most, len(about)))) as threads:
+        try:
+            return Aside()(lambda: list(threads.map(ask, about)))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            if cut_short is not None:
+                cut_short()
+            raise
 
 
 def within(seconds: float, function: Callable[[], object]) -> bool:
@@ -73,7 +94,10 @@ def within(seconds: float, function: Callable[[], object]) -> bool:
     return True
 
 
-def _work(orders: queue.SimpleQueue[_Order | None]) -> None:
+def _work(orders: queue.SimpleQueue[_Order | None], one: _thread.LockType) -> None:
+    """Carry orders out until there is none; a second thread, to which Ctrl-C at the start of the first leads, goes."""
+    if not one.acquire(blocking=False):
+        return
     while (order := orders.get()) is not None:
         _carry_out(*order)
         del order  # whatever it belongs to may go meanwhile

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client.aside import at_once
 from catchment.controlplane.diagnosis.doctor import Examination, Finding, examine_one
 from catchment.controlplane.diagnosis.waiting import Missing, diagnose
 from catchment.controlplane.jobs import JobGroup, JobPlan
@@ -59,12 +59,7 @@ def _of_each(group: JobGroup, clients: _Clients, look: Callable[[JobPlan, _Clien
         return look(job, own, ended.wait)
 
     plans = _summed_by_switches(group)
-    with ThreadPoolExecutor(min(len(plans), _MOST_AT_ONCE)) as threads:
-        try:
-            return list(threads.map(of, plans))
-        except BaseException:
-            ended.set()  # the threads are waited for: after Ctrl-C no longer than their calls take
-            raise
+    return at_once(of, plans, most=_MOST_AT_ONCE, cut_short=ended.set)  # after Ctrl-C no longer than their calls take
 
 
 def _summed_by_switches(group: JobGroup) -> list[JobPlan]:

@@ -61,7 +61,7 @@ def deploy(
             except SwitchError:
                 raise  # what it had written is off again
             except BaseException:
-                with contextlib.suppress(SwitchError):  # the next command that changes jobs looks for what stays
+                with contextlib.suppress(SwitchError):  # the next command that changes a job there looks for what stays
                     _withdraw(config, clients[config.switch])
                 raise
             done.append(config.switch)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from command_lab import Run, held_by_jobs
 from fake_switch import RunningFake
 
@@ -100,13 +101,15 @@ def test_job_renew_after_one_that_was_cut_short(run: Run, fake: RunningFake, mon
     assert len(held_by_jobs(fake)[1]) == 1
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, where: object, of: str, *, times: int) -> None:
-    """Have Ctrl-C come so often before each call of a function."""
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, where: object, of: str, *, times: int, by: signal.Signals = signal.SIGINT
+) -> None:
+    """Have Ctrl-C, or another signal, come so often before each call of a function."""
     real = getattr(where, of)
 
     def interrupted(*arguments: Any) -> Any:
         for _ in range(times):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(by)
         return real(*arguments)
 
     monkeypatch.setattr(where, of, interrupted)
@@ -138,6 +141,41 @@ def test_a_second_ctrl_c_in_job_renew_counts_at_once(
         interrupted(patch, SwitchClient, "insert", times=2)
         run("job", "renew", "train", code=130)
     assert held_by_jobs(fake) == before
+
+
+def test_sigterm_in_job_create_leaves_nothing(run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        interrupted(patch, SwitchClient, "insert", times=2, by=signal.SIGTERM)
+        interrupted(patch, SwitchClient, "delete", times=2, by=signal.SIGTERM)
+        run(*CREATE, code=143)
+    assert held_by_jobs(fake) == ([], {})
+    assert json.loads(run("job", "list", "--json")) == []
+
+
+def test_sigterm_in_job_renew_leaves_the_new_generations(
+    run: Run, fake: RunningFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(*CREATE)
+    before = generations(fake)
+    with monkeypatch.context() as patch:
+        interrupted(patch, SwitchClient, "insert", times=2, by=signal.SIGTERM)
+        run("job", "renew", "train", code=143)
+    assert len(generations(fake)) == len(before) and generations(fake).isdisjoint(before)
+
+
+@pytest.mark.parametrize(("of", "force"), [("remove", ()), ("remove_where_possible", ("--force",))])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_removal_that_a_signal_cuts_short_is_told_of(
+    run: Run, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, of: str, force: tuple[str, ...]
+) -> None:
+    run(*CREATE)
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        interrupted(patch, lifecycle, of, times=1, by=number)
+        patch.setattr(typer, "echo", lambda text="", **_: said.append(str(text)))
+        run("job", "remove", "train", *force, code=128 + number)
+    assert any("`catchment job remove train` completes it" in text for text in said)
+    run("job", "remove", "train")
 
 
 def test_what_others_put_on_a_switch_stays(run: Run, fake: RunningFake) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from command_lab import Run, as_json, held_by_jobs
@@ -13,7 +16,10 @@ from fake_switch import FakeSwitch, RunningFake
 from running_controller import PATIENT, RunningController, until, use_fake_programs
 
 from catchment.cli import job as job_verbs
+from catchment.cli.job_states import states_of
+from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.jobs import JobGroup
 from catchment.controlplane.topology import Topology
 
 CREATE = ("job", "create", "train", "-w", "w0,w1", "--root", "opt")
@@ -157,3 +163,30 @@ def test_a_controller_goes_on_without_a_switch_that_went_out_of_the_topology(
         assert "runs over switch s2, which is not in the topology any more" in state(run)[1]
         run("job", "remove", "train")
         assert [(one["name"], one["trouble"]) for one in as_json(run, "job", "list")] == [("other", "")]
+
+
+def test_a_switch_that_refuses_to_answer_is_not_without_a_program(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(*CREATE)
+    refusal = SwitchError("switch s1: reading table jobs failed: INTERNAL: no room", code="INTERNAL")
+    monkeypatch.setattr(SwitchClient, "read", lambda *_: (_ for _ in ()).throw(refusal))
+    assert state(run) == ("unreachable", str(refusal))
+
+
+def test_dead_switches_are_waited_for_at_the_same_time(run: Run, topology: Path) -> None:
+    """Each takes as long as a verb waits for a switch."""
+    run(*CREATE)
+    store, names = find_place(topology).jobs(), [f"s{number}" for number in range(64)]
+    record = store.records["train"]
+    plan = record.group.first
+    branches = tuple(replace(plan.tree[0], switch=name) for name in names)
+    store.records["train"] = replace(record, group=JobGroup.alone(replace(plan, tree=branches)))
+    all_are_asked = threading.Barrier(len(names))
+
+    def connect(switch: str, **_: Any) -> SwitchClient:
+        all_are_asked.wait(20)
+        raise SwitchError(f"switch {switch} is dead", code="UNAVAILABLE")
+
+    place = SimpleNamespace(connect=connect, network=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(store), "misfits", {})
+        assert states_of(cast(Any, place), store)["train"] == ("unreachable", "switch s0 is dead")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from command_lab import Run
 from fake_switch import RunningFake, entity_key
 from google.rpc import code_pb2
@@ -93,8 +95,9 @@ def test_what_cannot_be_taken_back_is_named(
 
 
 @pytest.mark.usefixtures("client")
-def test_ctrl_c_leaves_the_switch_as_it_was(
-    run: Run, fake: RunningFake, file: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_the_switch_as_it_was(
+    run: Run, fake: RunningFake, file: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     before = dict(fake.switch.entities)
     real: Callable[..., None] = SwitchClient.write
@@ -104,10 +107,10 @@ def test_ctrl_c_leaves_the_switch_as_it_was(
         real(self, *updates)
         writes.append(len(updates))
         if sum(map(bool, writes)) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(number)
 
     monkeypatch.setattr(SwitchClient, "write", write)
-    run("table", "load", "s1", str(file), code=130)
+    run("table", "load", "s1", str(file), code=128 + number)
     assert sum(map(bool, writes)) > 3 and fake.switch.entities == before
 
 
@@ -128,3 +131,73 @@ def test_an_entry_that_somebody_else_brought_meanwhile_stays(
     with SwitchClient.connect(fake.address, timeout=60.0, read_only=True) as client:
         found = {entry.match["dst"]: entry.params["port"] for entry in client.read("l2")}
     assert found == {"02:00:00:00:00:01": 1, "02:00:00:00:00:02": 9, "02:00:00:00:00:09": 1}
+
+
+def many(tmp_path: Path, count: int = 200) -> Path:
+    """A file of more new entries than go into three requests."""
+    entries = [{"match": l2(n).match, "action": "forward", "params": {"port": 7}} for n in range(20, 20 + count)]
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"format": 1, "tables": {"l2": entries}}))
+    return path
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("refused", [30, 219])
+def test_many_entries_are_taken_back(run: Run, fake: RunningFake, tmp_path: Path, refused: int) -> None:
+    """Those that were never sent are not there, and keep the others from nothing."""
+    before = dict(fake.switch.entities)
+    refuse(fake, l2(refused))
+    assert "the switch is as it was before" in run("table", "load", "s1", str(many(tmp_path)), code=1)
+    assert fake.switch.entities == before
+
+
+@pytest.mark.usefixtures("client")
+def test_an_entry_with_the_key_of_a_refused_one_and_another_priority_is_taken_back(
+    run: Run, fake: RunningFake, tmp_path: Path
+) -> None:
+    first, second = (TableEntry("everything", {"flags": 1}, "forward", {"port": 1}, priority=each) for each in (1, 2))
+    assert str(+first) == str(+second)
+    path = tmp_path / "entries.json"
+    lines = [{"match": {"flags": 1}, "priority": n, "action": "forward", "params": {"port": 1}} for n in (1, 2)]
+    path.write_text(json.dumps({"format": 1, "tables": {"everything": lines}}))
+    before = dict(fake.switch.entities)
+    refuse(fake, second)
+    assert "the switch is as it was before" in run("table", "load", "s1", str(path), code=1)
+    assert fake.switch.entities == before
+
+
+@pytest.mark.usefixtures("client")
+def test_a_switch_that_is_silent_is_asked_to_take_back_once(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., None] = SwitchClient.write
+    writes: list[int] = []
+
+    def write(self: SwitchClient, *updates: Any) -> None:
+        writes.append(len(updates))
+        if sum(map(bool, writes)) > 2:
+            raise SwitchError("switch s1: Deadline Exceeded", code="DEADLINE_EXCEEDED")
+        real(self, *updates)
+
+    monkeypatch.setattr(SwitchClient, "write", write)
+    said = run("table", "load", "s1", str(many(tmp_path)), code=1)
+    assert "not as it was before" in said and "and 187 more" in said
+    assert sum(map(bool, writes)) == 4
+
+
+@pytest.mark.usefixtures("client")
+def test_ctrl_c_says_what_the_switch_has(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., None] = SwitchClient.write
+    cut: list[bool] = []
+
+    def write(self: SwitchClient, *updates: Any) -> None:
+        real(self, *updates)
+        if updates and not cut:
+            cut.append(True)
+            raise KeyboardInterrupt
+
+    said: list[str] = []
+    monkeypatch.setattr(SwitchClient, "write", write)
+    monkeypatch.setattr(typer, "echo", lambda text="", **_: said.append(str(text)))
+    run("table", "load", "s1", str(file), code=130)
+    assert "the switch is as it was before: what had been written is taken back" in said

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from catchment.ending_signals import ended_as_by_ctrl_c, ending_signals, held_back
+from catchment.ending_signals import ended_as_by_ctrl_c, ended_in_order, ending_signals, held_back
 
 ALL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -101,3 +101,50 @@ def test_a_thread_holds_no_signal_back() -> None:
     with ThreadPoolExecutor(1) as threads:
         threads.submit(held_back().__enter__).result()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def end_in_order(*signals: signal.Signals) -> tuple[list[int], BaseException | None]:
+    """Have one signal come after the other, all but the first in a clean-up; those it went on after, and the end."""
+    passed: list[int] = []
+
+    def block() -> None:
+        with ended_in_order():
+            try:
+                signal.raise_signal(signals[0])
+            finally:
+                for number in signals[1:]:
+                    signal.raise_signal(number)
+                    passed.append(number)
+
+    try:
+        block()
+    except (KeyboardInterrupt, SystemExit) as end:
+        return passed, end
+    return passed, None
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_program_in_order(number: signal.Signals, code: int) -> None:
+    passed, end = end_in_order(number, number, signal.SIGHUP, signal.SIGTERM)
+    assert passed == [number, signal.SIGHUP, signal.SIGTERM], "the clean-up is not cut short"
+    assert isinstance(end, SystemExit) and end.code == code
+    assert [signal.getsignal(each) for each in ALL] == [signal.SIG_DFL, signal.default_int_handler, signal.SIG_DFL]
+
+
+def test_ctrl_c_stays_ctrl_c_where_a_program_is_ended_in_order() -> None:
+    assert isinstance(end_in_order(signal.SIGINT)[1], KeyboardInterrupt)
+    passed, end = end_in_order(signal.SIGTERM, signal.SIGINT)
+    assert passed == [], "Ctrl-C cuts a clean-up short"
+    assert isinstance(end, SystemExit) and end.code == 143
+
+
+def test_what_is_held_back_ends_a_program_in_order() -> None:
+    with pytest.raises(SystemExit) as end, ended_in_order(), held_back():
+        signal.raise_signal(signal.SIGTERM)
+    assert end.value.code == 143
+
+
+def test_a_thread_is_ended_by_no_signal() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(ended_in_order().__enter__).result()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -15,7 +18,8 @@ from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError
-from catchment.controlplane.client.aside import within
+from catchment.controlplane.client import aside as aside_module
+from catchment.controlplane.client.aside import Aside, at_once, within
 from catchment.controlplane.controller.certificates import make
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
@@ -104,6 +108,64 @@ def test_a_write_that_is_under_way_ends_before_the_next_call() -> None:
         with pytest.raises(KeyboardInterrupt):
             client.insert(MulticastGroup.of_ports(5, [1, 2]))
         assert client.groups() == {5: [1, 2]}
+
+
+def test_ctrl_c_when_the_thread_starts_leaves_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would make calls at the same time."""
+    aside, order, second_has_run = Aside(), [], threading.Event()
+
+    def first() -> None:
+        second_has_run.wait(0.5)  # it does not come before this ends
+        order.append("first")
+
+    def second() -> None:
+        order.append("second")
+        second_has_run.set()
+
+    def start(*arguments: Any) -> None:
+        _thread.start_new_thread(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aside_module, "_thread", SimpleNamespace(start_new_thread=start))
+        with pytest.raises(KeyboardInterrupt):
+            aside(first)
+    aside.later(first)
+    aside(second)
+    aside(lambda: None)
+    assert order == ["first", "second"]
+
+
+def test_calls_at_once_come_to_their_end_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        ctrl_c_before_a_lock_is_given_back(patch)
+        try:
+            answers = at_once(str.upper, ["s1", "s2"], most=2)
+        except KeyboardInterrupt:
+            pytest.fail("the main thread has taken a lock")
+    assert answers == ["S1", "S2"]
+
+
+def test_no_call_begins_after_ctrl_c() -> None:
+    begun: list[int] = []
+    cut, all_wait, two = threading.Event(), threading.Event(), threading.Barrier(2)
+
+    class Numbers(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            yield from super().__iter__()
+            all_wait.set()
+
+    def ask(number: int) -> None:
+        begun.append(number)
+        two.wait(20)
+        if number == 0:
+            all_wait.wait(20)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        cut.wait(20)
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once(ask, Numbers(range(8)), most=2, cut_short=cut.set)
+    assert sorted(begun) == [0, 1]
 
 
 def test_errors_arrive_as_they_are(fake: RunningFake) -> None:

@@ -165,7 +165,7 @@ def test_late_copies_in_one_job_of_a_group_while_another_goes_on(
         goes_on.vector(next(seqs), 0b111)
 
     def old(step: Step) -> list[Finding]:
-        monkeypatch.setattr(groups, "Event", lambda: SimpleNamespace(wait=lambda seconds: step()))
+        monkeypatch.setattr(groups, "Event", lambda: SimpleNamespace(wait=lambda seconds: step(), set=bool))
         monkeypatch.setattr(groups, "_MOST_AT_ONCE", 1)
         found = examine_group(JobGroup("sums", plans), topology(), {"s1": client}, interval=1.0)
         return [one for one in found if "OLD_SEQ" in one.what]
