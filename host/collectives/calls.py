@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Final, NamedTuple
 
 from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.whole_number import whole
 from catchment.host.errors import EndpointError
+from catchment.host.given_numbers import as_real
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
 from catchment.wire.generated.constants import LANE_BYTES, DataType
 
@@ -76,10 +76,10 @@ def nanoseconds(what: str, seconds: Any) -> int:
     Raises:
         CollectiveError: kind ``argument``: it is NaN, or no number.
     """
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or seconds != seconds:  # noqa: PLR0124  NaN
+    number = as_real(seconds)
+    if number is None:
         raise wrong(f"{what} {seconds!r}", "give a number of seconds")
-    number: Any = seconds  # mypy knows no arithmetic of Real
-    return _LONGEST_NS if number >= _LONGEST_NS / 1e9 else int(max(number, 0) * 1e9)
+    return _LONGEST_NS if number >= _LONGEST_NS / 1e9 else int(max(number, 0.0) * 1e9)
 
 
 def positive_nanoseconds(what: str, seconds: Any) -> int:
@@ -170,28 +170,6 @@ def parts(places: Strided, array: Buffer, own: Buffer, ranks: int) -> tuple[Buff
     if own.address == array.address and own.elements == array.elements:
         own = own._replace(elements=places.part)
     return array._replace(elements=places.part * ranks), own
-
-
-def check_apart(call: str, read: Buffer, written: Buffer, own: int) -> None:
-    """Whether a result lies apart from what is read, or where this rank's own part of the array is.
-
-    Anywhere else it would be written over what this rank has yet to send, or to send again.
-
-    Args:
-        call: for the error.
-        read, written: arrays.
-        own: address at which the smaller of them, or the result, may begin.
-
-    Raises:
-        CollectiveError: kind ``argument``.
-    """
-    ends = [one.address + one.elements * ITEM_BYTES[one.dtype] for one in (read, written)]
-    smaller = min((written, read), key=lambda one: one.elements * ITEM_BYTES[one.dtype])
-    if read.address < ends[1] and written.address < ends[0] and smaller.address != own:
-        raise wrong(
-            f"{call} of {in_words(read)} into {in_words(written)} of the same memory",
-            "give the result memory of its own, or this rank's part of the array",
-        )
 
 
 def in_words(buffer: Buffer) -> str:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from catchment.host import _collectives
-from catchment.host.collectives import calls
+from catchment.host.collectives import apart, calls
 from catchment.host.collectives.calls import UNSCALED, USUAL, CallOptions, Numbers, in_words
 from catchment.host.collectives.coalesced import Coalesced
 from catchment.host.collectives.errors import CollectiveError, wrong
@@ -18,7 +18,7 @@ from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.rail_parts import names_rails
+from catchment.host.collectives.rail_parts import chosen_rails, names_rails
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
 from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.whole_number import whole
@@ -134,12 +134,8 @@ class Communicator:
 
             chosen = {} if policy is None else {"policy": policy}
             return cast("Self", RailSet.of_job(description, rails=rails, **chosen, **options))
-        if rails is not None and not isinstance(rails, tuple | list):
-            raise wrong(f"rails {rails!r:.80}", "give the names of those to use, or nothing for all")
-        if rails:
-            raise wrong(
-                f"rails {', '.join(map(str, rails))}", f"job {description.get('job', '(no name)')} is on one rail"
-            )
+        if names := chosen_rails(rails):
+            raise wrong(f"rails {', '.join(names)}", f"job {description.get('job', '(no name)')} is on one rail")
         try:
             stream = Stream(**description["sums"])
             rank, place = description["wid"], description.get("place")
@@ -229,7 +225,7 @@ class Communicator:
 
         Args:
             array: fp32, fp16, bf16 or int32, contiguous, any length, the same on all ranks.
-            out: where the result goes, of the same type and length, in other memory; `array` itself unless given.
+            out: where the result goes, of its type and length, with none of its elements; `array` itself unless given.
             op: ``sum``; ``mean`` of floats: the sum as fp32, divided by the size, rounded to the type; ``max``.
             scaling: of sums and means of floats; the communicator's unless given.
             priority: a larger one overtakes operations that are queued or under way; the same on all ranks.
@@ -278,7 +274,8 @@ class Communicator:
         """Rank r gets the r-th part of the result; `array` has size times as many elements as `out`.
 
         `out` may be this rank's own part of `array`.  With `places` the parts lie there in `array`, and `out` is as
-        long as one of them, or `array` itself: the result then takes the place of this rank's part.
+        long as one of them, or `array` itself: the result then takes the place of this rank's part.  What else has
+        elements of both is refused.
         """
         source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
         options = calls.asked(priority, timeout, tag)
@@ -286,7 +283,6 @@ class Communicator:
             in_bytes = calls.placed(places, ITEM_BYTES[source.dtype])
             options = options.at(in_bytes)
             parts, own = calls.parts(places, source, target, self.size)
-            self._check_part("reduce_scatter", source, target, in_bytes)
         else:
             parts, own = source, target
         if source.dtype != target.dtype or parts.elements != self.size * own.elements:
@@ -295,7 +291,9 @@ class Communicator:
                 f"give the same type, and {self.size} times as many elements as out has",
             )
         if places is None:
-            self._check_part("reduce_scatter", source, target, None)
+            apart.check_part("reduce_scatter", source, target, self._rank, self.size)
+        else:
+            apart.check_places("reduce_scatter", (source, target), target, in_bytes, (self._rank, self.size))
         return self._reduce(calls.REDUCE_SCATTER, (parts, own), options, op, scaling)
 
     def broadcast(
@@ -325,23 +323,27 @@ class Communicator:
         """Every rank gets all ranks' arrays, one after the other; `out` has size times as many bytes as `array`.
 
         `array` may be this rank's own part of `out`.  With `places` the parts get there in `out`, and `array` is as
-        long as one of them, or `out` itself: this rank's part then is in its place already.
+        long as one of them, or `out` itself: this rank's part then is in its place already.  What else has elements of
+        both is refused.
         """
         source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
         options = calls.asked(priority, timeout, tag)
         if places is not None:
             in_bytes = calls.placed(places, calls.item_bytes(out))
             options = options.at(in_bytes)
-            self._check_part("all_gather", source, target, in_bytes)
-            target, source = calls.parts(in_bytes, target, source, self.size)
-        if target.elements != self.size * source.elements:
+            parts, own = calls.parts(in_bytes, target, source, self.size)
+        else:
+            parts, own = target, source
+        if parts.elements != self.size * own.elements:
             raise wrong(
-                f"all_gather of {in_words(source)} into {in_words(target)}",
+                f"all_gather of {in_words(own)} into {in_words(parts)}",
                 f"out has {self.size} times the bytes of array",
             )
         if places is None:
-            self._check_part("all_gather", source, target, None)
-        return self._start(calls.ALL_GATHER, source, target, options)
+            apart.check_part("all_gather", source, target, self._rank, self.size)
+        else:
+            apart.check_places("all_gather", (source, target), source, in_bytes, (self._rank, self.size))
+        return self._start(calls.ALL_GATHER, own, parts, options)
 
     def coalesced(
         self,
@@ -425,17 +427,8 @@ class Communicator:
         target = calls.elements(out, writable=True)
         if (target.dtype, target.elements) != (source.dtype, source.elements):
             raise wrong(f"{in_words(source)} into {in_words(target)}", "give an out of the same type and length")
-        calls.check_apart("a sum", source, target, source.address)
+        apart.check_sum(source, target)
         return source, target
-
-    def _check_part(self, call: str, read: Buffer, written: Buffer, places: Strided | None) -> None:
-        """Refuse arrays of the same memory, but for this rank's part of the larger one, or all of it with `places`."""
-        whole, part = (read, written) if read.elements >= written.elements else (written, read)
-        if places is None:
-            step = part.elements * ITEM_BYTES[part.dtype]
-        else:
-            step = 0 if part.elements == whole.elements else places.step
-        calls.check_apart(call, read, written, whole.address + self._rank * step)
 
     def _root(self, root: int) -> int:
         root = whole("root", root, "give 0..size-1")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from catchment.host.collectives.errors import wrong
+from catchment.host.given_several import in_order
 from catchment.host.transport.addresses import Address
 from catchment.host.transport.stream import Stream
 from catchment.wire.rail_labels import control_label, spare_label
@@ -66,9 +67,10 @@ def checked_rails(rails: Any) -> list[Rail]:
     Raises:
         CollectiveError: kind ``argument``.
     """
-    if not isinstance(rails, Sequence) or isinstance(rails, str | bytes):
+    several = in_order(rails)
+    if several is None:
         raise wrong(f"rails {rails!r:.80}", "give several host.collectives.Rail objects")
-    for rail in rails:
+    for rail in several:
         if not isinstance(rail, Rail) or not isinstance(rail.name, str):
             raise wrong(f"rail {rail!r}", "give host.collectives.Rail objects, each with a name")
         if not isinstance(rail.spares, Mapping):
@@ -79,7 +81,19 @@ def checked_rails(rails: Any) -> list[Rail]:
         ):
             if not isinstance(part, RailPart | None):
                 raise wrong(f"rail {rail.name}: {what} is {part!r:.80}", "give a RailPart, or None")
-    return list(rails)
+    return several
+
+
+def chosen_rails(rails: Any) -> list[str]:
+    """The names of the rails of a job that a caller chose; none: all of them.
+
+    Raises:
+        CollectiveError: kind ``argument``: these are no names in an order.
+    """
+    names = [] if rails is None else in_order(rails)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise wrong(f"rails {rails!r:.80}", "give the names of those to use, or nothing for all")
+    return names
 
 
 def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -16,7 +16,7 @@ from catchment.host.collectives.errors import CollectiveError, wrong
 from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.rail_parts import Rail, RailPart, checked_rails, rails_of
+from catchment.host.collectives.rail_parts import Rail, RailPart, checked_rails, chosen_rails, rails_of
 from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare, checked_policy
 from catchment.host.collectives.rail_status import RailStatus
 from catchment.host.collectives.scaling import Block, Scaling
@@ -166,13 +166,14 @@ class RailSet(Communicator):
                 f"job {description.get('job', '(no name)')} with rails {ranks}",
                 "give a group of jobs with the same workers in the same order, one on each rail",
             )
-        if absent := [name for name in rails if name not in there]:
+        names = chosen_rails(rails)
+        if absent := [name for name in names if name not in there]:
             raise wrong(
                 f"job {description.get('job', '(no name)')} has no rail {', '.join(absent)}",
                 f"it has: {', '.join(there)}",
             )
         return cls(
-            [there[name] for name in rails or there],
+            [there[name] for name in names or there],
             rank=next(iter(ranks.values())),
             **{"job": str(description.get("job", "")), **options},
         )

@@ -13,6 +13,7 @@ from catchment.host.collectives.calls import checked_elements
 from catchment.host.collectives.errors import wrong
 from catchment.host.collectives.library import RailCostWords, RailShareWords, library
 from catchment.host.collectives.whole_number import whole
+from catchment.host.given_several import in_order
 
 MOST_RAILS = 8
 _MOST_COST = (1 << 32) - 1
@@ -89,11 +90,14 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPol
     Raises:
         CollectiveError: kind ``argument``.
     """
-    for what, several in (("rails", rails), ("costs of several rails", together_ns)):
-        if not isinstance(several, tuple | list):
-            raise wrong(f"{what} {several!r:.80}", "give a list")
-    if any(not isinstance(rail, RailCost) for rail in rails):
-        raise wrong(f"rails {rails!r:.80}", "give a RailCost for each")
+    taken, costs_ns = in_order(rails), in_order(together_ns)
+    if taken is None:
+        raise wrong(f"rails {rails!r:.80}", "give a list")
+    if costs_ns is None:
+        raise wrong(f"costs of several rails {together_ns!r:.80}", "give a list")
+    if any(not isinstance(rail, RailCost) for rail in taken):
+        raise wrong(f"rails {taken!r:.80}", "give a RailCost for each")
+    rails, together_ns = taken, costs_ns
     if not 1 <= len(rails) <= MOST_RAILS or not any(rail.bytes_per_ms for rail in rails):
         raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
     if len(together_ns) != len(rails):

@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.given_numbers import is_real, is_whole
+from catchment.host.given_numbers import as_real, is_whole, keep_whole
 from catchment.host.glm.errors import GlmError
 from catchment.wire.generated.glm_numbers import (
     ACCUMULATOR_BITS,
@@ -65,6 +65,7 @@ class Numbers:
             raise GlmError(f"weights with {self.fraction!r} fraction bits", f"give {FRACTION_LEAST} to {FRACTION_MOST}")
         if not is_whole(self.batch, BANKS) or self.batch % BANKS:
             raise GlmError(f"a mini-batch of {self.batch!r} samples", f"give a multiple of {BANKS}")
+        keep_whole(self, "bits", "batch", "fraction")
         spare = GRADIENT_BITS - 1 - (DERIVATIVE_LIMIT.bit_length() + self.bits)
         if self.batch > 1 << spare:
             raise GlmError(
@@ -120,9 +121,10 @@ class Step:
         Raises:
             GlmError: it is too large or too small for these numbers.
         """
-        if not (is_real(rate) and rate > 0):
+        real = as_real(rate)
+        if real is None or not 0 < real < math.inf:
             raise GlmError(f"a learning rate of {rate!r}", "give a positive number")
-        mantissa, exponent = math.frexp(rate / numbers.batch)
+        mantissa, exponent = math.frexp(real / numbers.batch)
         multiplier = round(math.ldexp(mantissa, MULTIPLIER_BITS))
         if multiplier == 1 << MULTIPLIER_BITS:
             multiplier, exponent = multiplier >> 1, exponent + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catchment.host.given_numbers import is_whole
+from catchment.host.given_numbers import is_whole, keep_whole
 from catchment.host.glm.errors import GlmError
 from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINES_MAX, WORKERS_MAX
 
@@ -36,6 +36,7 @@ class Shares:
             raise GlmError(f"{self.workers!r} workers", f"a training has 1 to {WORKERS_MAX}")
         if not is_whole(self.engines, 1, ENGINES_MAX):
             raise GlmError(f"{self.engines!r} engines", f"a worker has 1 to {ENGINES_MAX}")
+        keep_whole(self, "features", "workers", "engines")
 
     @property
     def worker_chunks(self) -> int:

@@ -51,7 +51,7 @@ class Targets:
             return cls(None, offset, scale)
         found = np.unique(labels)
         if positive is not None:
-            if not is_real(positive):
+            if not (isinstance(positive, bool | np.bool_) or is_real(positive)):
                 raise GlmError(f"a positive class {positive!r}", "give the number that its labels are")
             if positive not in found or len(found) < 2:
                 raise GlmError(f"class {class_name(positive)} and others are needed; there are {named(found)}")

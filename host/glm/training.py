@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.given_numbers import is_real, is_whole
+from catchment.host.given_numbers import is_real, is_whole, keep_real, keep_whole
 from catchment.host.glm.encoding import Encoded, Normaliser
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.model import Model
@@ -100,9 +100,11 @@ class Training:
             raise GlmError(f"a constant feature of {self.bias!r}", "give True or False")
         if not is_whole(self.begun, 0, _MOST_BEGUN):
             raise GlmError(f"{self.begun!r} epochs that came before", "give how many, a whole number")
+        keep_whole(self, "workers", "engines", "micro_batch", "batch", "bits", "fraction", "epochs", "seed", "begun")
+        if self.rate is not None and not is_real(self.rate):
+            raise GlmError(f"a learning rate of {self.rate!r}", "give a positive number, or None for a chosen one")
+        keep_real(self, "decay", "rate")
         if self.rate is not None:
-            if not is_real(self.rate):
-                raise GlmError(f"a learning rate of {self.rate!r}", "give a positive number, or None for a chosen one")
             self.steps(self.rate)
 
     @property
@@ -174,9 +176,14 @@ def prepare(
     Raises:
         GlmError: the samples do not suit the loss or the model, or the numbers are too narrow for them.
     """
-    for value, kind in ((samples, Samples), (training, Training), (targets, Targets | None), (after, Model | None)):
+    for name, value, kind, wanted in (
+        ("samples", samples, Samples, "Samples, as Samples.of makes them"),
+        ("training", training, Training, "a Training"),
+        ("targets", targets, Targets | None, "Targets, or None"),
+        ("after", after, Model | None, "a Model, or None"),
+    ):
         if not isinstance(value, kind):
-            raise GlmError(f"to prepare samples with {value!r:.80}", "give Samples, a Training, Targets and a Model")
+            raise GlmError(f"{name} {value!r:.80}", f"give {wanted}")
     if sample_weight is not None:
         samples, sample_weight = _weighed(samples, sample_weight)
     order = np.arange(samples.matrix.shape[0])

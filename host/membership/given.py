@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
+from catchment.host.given_numbers import LONGEST, as_real
 from catchment.host.membership.errors import MembershipError
-
-_LONGEST = 10**8
-"""Seconds: gRPC and conditions take no much longer waits."""
 
 
 def seconds_of(what: str, timeout: Any) -> float:
@@ -22,10 +19,10 @@ def seconds_of(what: str, timeout: Any) -> float:
     Raises:
         MembershipError: it is NaN, or no number.
     """
-    if isinstance(timeout, bool) or not isinstance(timeout, Real) or timeout != timeout:  # noqa: PLR0124  NaN
+    seconds = as_real(timeout)
+    if seconds is None:
         raise MembershipError(f"{what} {timeout!r}: give a number of seconds")
-    seconds: Any = timeout  # mypy knows no arithmetic of Real
-    return float(min(max(seconds, 0), _LONGEST))
+    return float(min(max(seconds, 0), LONGEST))
 
 
 def check_texts(texts: Mapping[str, Any], *, secret: str = "") -> None:

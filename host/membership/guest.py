@@ -61,7 +61,7 @@ class Guest:
                 number=number,
                 color=color,
                 key=key,
-                timeout=timeout,
+                timeout=patience,
                 among=sorted(set(among)),
             )
         except (TypeError, ValueError) as error:

@@ -278,7 +278,7 @@ class Membership:
                     number=self._splits[workers],
                     color=color,
                     key=key,
-                    timeout=timeout,
+                    timeout=patience,
                     among=workers,
                 )
             except (TypeError, ValueError) as error:

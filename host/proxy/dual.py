@@ -18,6 +18,7 @@ from itertools import accumulate
 from typing import Any
 
 from catchment.host.given_numbers import as_whole, is_real, is_whole
+from catchment.host.given_several import in_order
 from catchment.host.proxy.errors import ProxyError
 
 _MOST = 1 << 60
@@ -98,10 +99,13 @@ def dual_plan(sizes: Sequence[int], costs: DualCosts) -> DualPlan:
     """
     if not isinstance(costs, DualCosts):
         raise ProxyError(f"a plan at costs {costs!r:.80}: give DualCosts")
-    if not isinstance(sizes, Sequence) or isinstance(sizes, str | bytes) or any(as_whole(s) is None for s in sizes):
-        raise ProxyError(f"a plan for layers of {sizes!r:.80} bytes: give several whole numbers")
+    several = in_order(sizes)
+    whole = [None] if several is None else [as_whole(size) for size in several]
+    given, sizes = sizes, [size for size in whole if size is not None]
+    if len(sizes) != len(whole):
+        raise ProxyError(f"a plan for layers of {given!r:.80} bytes: give several whole numbers")
     if not sizes or min(sizes) < 0:
-        raise ProxyError(f"a plan for layers of {list(sizes)} bytes: give one at least, none below 0")
+        raise ProxyError(f"a plan for layers of {sizes} bytes: give one at least, none below 0")
     if max(sizes) > _MOST:
         raise ProxyError(f"a plan for a layer of {max(sizes)} bytes: at most {_MOST}")
     total = sum(sizes)

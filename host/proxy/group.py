@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from catchment.host.given_numbers import as_whole, is_real, is_whole
+from catchment.host.given_numbers import LONGEST, as_real, as_whole, is_whole, keep_real, keep_whole
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.json_file import read_json
-from catchment.host.proxy.limits import LONGEST, MOST_CLIENTS
+from catchment.host.proxy.limits import MOST_CLIENTS
 from catchment.host.proxy.rule import check_rule
 
 WAYS = ("ring", "switch")
@@ -54,11 +54,14 @@ class ProxyGroup:
         if any(as_whole(count) is None for count in counts):
             numbers = f"{self.clients!r} clients, {self.groups!r} groups, snapshots every {self.snapshot_every!r} steps"
             raise ProxyError(f"{numbers}: give whole numbers")
+        keep_whole(self, "clients", "groups", "snapshot_every")
         if not self.addresses or len(set(self.addresses)) != len(self.addresses):
             raise ProxyError(f"proxies at {list(self.addresses)}: one at least, each with an address of its own")
-        if self.clients < 1 or self.groups < 1 or not (is_real(self.timeout) and 0 < self.timeout <= LONGEST):
+        timeout = as_real(self.timeout)
+        if self.clients < 1 or self.groups < 1 or timeout is None or not 0 < timeout <= LONGEST:
             numbers = f"{self.clients} clients, {self.groups} groups, {self.timeout!r} s"
             raise ProxyError(f"{numbers}: positive numbers, at most {LONGEST} s")
+        keep_real(self, "timeout")
         if self.clients > MOST_CLIENTS or self.groups > MOST_CLIENTS:
             raise ProxyError(f"{self.clients} clients, {self.groups} groups: at most {MOST_CLIENTS} of each")
         if self.rule is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from catchment.host.errors import EndpointError
+from catchment.host.given_several import in_order
 from catchment.host.proxy import home_vectors as vectors
 from catchment.host.proxy.channel import Flag
 from catchment.host.proxy.errors import ProxyError
@@ -71,22 +72,23 @@ class HomeClient(SumClient):
         names: Sequence[str] = (),
         timeout: float = 60.0,
     ) -> None:
-        if not isinstance(ports, tuple | list) or not ports:
-            had = f"{len(ports)} homes" if isinstance(ports, tuple | list) else f"the endpoints {ports!r:.80}"
+        endpoints, named = in_order(ports), in_order(names)
+        if not endpoints:
+            had = "0 homes" if endpoints == [] else f"the endpoints {ports!r:.80}"
             raise ProxyError(f"client {number!r} of {clients!r} with {had}: give an endpoint to each, one at least")
-        if not isinstance(names, tuple | list) or len(names) not in {0, len(ports)}:
-            raise ProxyError(f"{len(ports)} homes with the names {names!r:.80}: give each a name, or none")
+        if named is None or len(named) not in {0, len(endpoints)}:
+            raise ProxyError(f"{len(endpoints)} homes with the names {names!r:.80}: give each a name, or none")
         super().__init__(number, clients, table, timeout)
         for tensor in table.tensors:
             if tensor.exponent is None:
                 raise ProxyError(f"tensor {tensor.name}: a switch adds integers: give the tensor an exponent")
-        homes = len(ports)
+        homes = len(endpoints)
         self._routes = (
             vectors.default_routes(table, homes) if routes is None else checked_routes(routes, len(table.shards))
         )
         self._lines = [
-            _Line(port, names[home] if names else f"home {home}", vectors.order_of(table, self._routes, home))
-            for home, port in enumerate(ports)
+            _Line(port, named[home] if named else f"home {home}", vectors.order_of(table, self._routes, home))
+            for home, port in enumerate(endpoints)
         ]
         told = [self._greet(line) for line in self._lines]  # all of them, before an error: a home waits for everybody
         for lanes, facts, shape in told:

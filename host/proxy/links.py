@@ -59,7 +59,9 @@ class LinkCurve:
             ProxyError: the latency is negative, the rate not positive, or either is no number.
         """
         if not (is_real(latency) and is_real(rate) and latency >= 0 and rate > 0):
-            raise ProxyError(f"a link of {latency!r} s and {rate!r} bytes per second: give positive numbers")
+            raise ProxyError(
+                f"a link of {latency!r} s and {rate!r} bytes per second: give seconds from 0 on, and more than 0 bytes"
+            )
         if not isinstance(sizes, tuple | list) or not all(is_whole(size, 1, _MOST) for size in sizes):
             raise ProxyError(f"a link of {sizes!r:.80} bytes: give whole numbers")
         return cls(tuple((size, latency + size / rate) for size in sizes))

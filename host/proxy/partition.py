@@ -29,6 +29,7 @@ def partition(size: int, threshold: int) -> list[tuple[int, int]]:
     """
     if not (is_whole(size, 1) and is_whole(threshold, 1)):
         raise ProxyError(f"a tensor of {size!r} bytes in shards of {threshold!r}: both from 1 on, and whole")
+    size, threshold = int(size), int(threshold)
     units = -(-size // ALIGN)
     count = min(max(1, size // threshold), units)
     if count > MOST_SHARDS:

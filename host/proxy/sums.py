@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
 import numpy as np
 
-from catchment.host.given_numbers import as_whole, is_real, is_whole
+from catchment.host.given_numbers import LONGEST, as_real, as_whole, is_whole
+from catchment.host.given_several import in_order
 from catchment.host.proxy.channel import Flag
 from catchment.host.proxy.errors import ProxyError
-from catchment.host.proxy.limits import LONGEST, MOST_CLIENTS
+from catchment.host.proxy.limits import MOST_CLIENTS
 from catchment.host.proxy.numbers import dequantized, elements, quantized
 from catchment.host.proxy.ring import Lanes
 from catchment.host.proxy.tensors import TensorTable
@@ -78,9 +77,10 @@ class SumClient(ABC):
             raise ProxyError(f"client {number!r} of {clients!r}: they count from 0, and are {MOST_CLIENTS} at most")
         if not isinstance(table, TensorTable):
             raise ProxyError(f"client {number}: its tensors are {table!r:.80}: give a TensorTable")
-        if not is_real(timeout) or not 0 < timeout <= LONGEST:
+        seconds = as_real(timeout)
+        if seconds is None or not 0 < seconds <= LONGEST:
             raise ProxyError(f"client {number}: a timeout of {timeout!r}: give seconds, more than 0, at most {LONGEST}")
-        self._number, self._clients, self._table, self._timeout = int(number), int(clients), table, timeout
+        self._number, self._clients, self._table, self._timeout = int(number), int(clients), table, seconds
         self._tensors = [
             TensorStep(t.numel, np.float32 if updated or t.exponent is None else np.int32) for t in table.tensors
         ]
@@ -206,8 +206,8 @@ class SumClient(ABC):
 
     def await_sum(self, number: int, timeout: float | None) -> None:
         """See `Handle.wait`."""
-        limit = self._timeout if timeout is None else timeout
-        if not _is_duration(limit):
+        limit = self._timeout if timeout is None else as_real(timeout)
+        if limit is None or limit < 0:
             raise ProxyError(f"a timeout of {timeout!r}: give a number of seconds from 0 on")
         with self._changed:
             if not self._changed.wait_for(lambda: self.arrived(number), min(limit, threading.TIMEOUT_MAX)):
@@ -257,18 +257,13 @@ class SumClient(ABC):
             self._changed.notify_all()
 
 
-def _is_duration(seconds: Any) -> bool:
-    """Whether it is 0 or more, infinity too."""
-    return (is_real(seconds) and seconds >= 0) or (isinstance(seconds, float) and seconds == math.inf)
-
-
 def checked_routes(routes: Any, shards: int) -> tuple[int, ...]:
     """The proxy, or home, of each shard, as a caller gave them; which ones there are is the others' concern.
 
     Raises:
         ProxyError: they are no whole numbers, or not as many as there are shards.
     """
-    whole = [as_whole(each) for each in routes] if isinstance(routes, Sequence | np.ndarray) else []
+    whole = [as_whole(each) for each in in_order(routes) or ()]
     found = tuple(each for each in whole if each is not None)
     if len(found) != shards or len(whole) != shards:
         raise ProxyError(f"routes {routes!r:.80} of {shards} shards: give each of them the number of a proxy")

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
-from catchment.host.given_numbers import is_whole
+from catchment.host.given_numbers import is_whole, keep_whole
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.partition import partition
 
@@ -74,6 +74,8 @@ class TensorTable:
                 raise ProxyError(f"tensor {tensor.name} has {tensor.numel} elements: at most {_MOST}")
             if tensor.exponent is not None and not is_whole(tensor.exponent, EXPONENTS[0], EXPONENTS[-1]):
                 raise ProxyError(f"tensor {tensor.name}: exponent {tensor.exponent!r}: -128 to 127, or None")
+            keep_whole(tensor, "numel", "exponent")
+        keep_whole(self, "shard_bytes")
         if len(self.numbers) != len(self.tensors):
             raise ProxyError("two tensors of one name: names in a table are unique")
 
@@ -136,8 +138,7 @@ class TensorTable:
 
     def facts(self) -> dict[str, Any]:
         """The table as JSON has it."""
-        tensors = [[t.name, int(t.numel), None if t.exponent is None else int(t.exponent)] for t in self.tensors]
-        return {"shard_bytes": int(self.shard_bytes), "tensors": tensors}
+        return {"shard_bytes": self.shard_bytes, "tensors": [[t.name, t.numel, t.exponent] for t in self.tensors]}
 
     @classmethod
     def from_facts(cls, facts: Any) -> Self:

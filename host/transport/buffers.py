@@ -32,6 +32,10 @@ _TENSOR = "data_ptr"
 """What a tensor has, and no other array."""
 _DTYPES: dict[Any, DataType] = {}
 """Those of _TORCH that have been met, by torch's own objects: this package does not import torch."""
+_SIZES = {(form, size): size for size, forms in ((1, "bB?"), (2, "hHe"), (4, "iIf"), (8, "lLqQd")) for form in forms}
+"""Bytes of elements that have no Python objects in them."""
+_WIDTHS: dict[Any, int] = {}
+"""Bytes of the elements of tensors, by those types that have been met."""
 
 
 class Buffer(NamedTuple):
@@ -67,8 +71,14 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
         EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, of Python objects, or without
             elements (unless `empty`).
     """
+    found = _places_of_bytes().find(array, writable)
+    if found is not None:
+        owner, address, elements, width = found
+        return _checked(Buffer(owner, address, elements * width, DataType.BYTES), empty)
     if hasattr(array, _TENSOR):
-        return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()), empty)
+        width = int(array.element_size())
+        _WIDTHS[array.dtype] = width
+        return _torch(array, DataType.BYTES, int(array.numel()) * width, empty)
     pinned = _pin(array, writable)
     address, nbytes, _, form = pinned.place
     if _has_references(form):
@@ -120,6 +130,14 @@ def _places() -> _native.Places[Buffer]:
     from catchment.host import _native  # noqa: PLC0415  as above
 
     return _native.Places(Buffer, _FORMATS, _TENSOR, _DTYPES)
+
+
+@cache
+def _places_of_bytes() -> _native.Places[tuple[object, int, int, int]]:
+    """What finds an owner, an address, the elements, and the bytes of each of them."""
+    from catchment.host import _native  # noqa: PLC0415  as above
+
+    return _native.Places(tuple, _SIZES, _TENSOR, _WIDTHS)
 
 
 def _pin(array: Any, writable: bool) -> _native.Pinned:

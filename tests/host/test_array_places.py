@@ -13,7 +13,7 @@ import pytest
 
 from catchment.host import EndpointError, _native
 from catchment.host.transport import buffers
-from catchment.host.transport.buffers import Buffer, lanes_of
+from catchment.host.transport.buffers import Buffer, bytes_of, lanes_of
 from catchment.wire.generated.constants import DataType
 
 
@@ -113,7 +113,8 @@ class _Nowhere:
 def the_long_way(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, ...]]:
     def find(*asked: Any) -> tuple[Any, ...]:
         with monkeypatch.context() as patched:
-            patched.setattr(buffers, "_places", _Nowhere)
+            for places in ("_places", "_places_of_bytes"):
+                patched.setattr(buffers, places, _Nowhere)
             return found(*asked)
 
     return find
@@ -138,6 +139,39 @@ def test_both_ways_find_the_same(name: str, the_long_way: Callable[..., tuple[An
     given = make()
     quick = buffers._places().find(given, True)
     assert quick is not None and quick.address == np.asarray(given).ctypes.data
+
+
+SHAPES = [(3, 5), (0, 5), ()]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "dtype", [*"?bBhHiIlLqQefdg", ">i4", ">f8", "c8", "c16", "S3", "V7", [("O", np.int8), ("b", np.float64)]]
+)
+def test_bytes_are_those_of_all_elements(dtype: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.zeros(shape, dtype)
+    wanted = array.nbytes, DataType.BYTES
+    quick = bytes_of(array, writable=True, empty=True)
+    monkeypatch.setattr(buffers, "_places_of_bytes", _Nowhere)
+    assert quick[2:] == wanted and bytes_of(array, writable=True, empty=True)[1:] == quick[1:]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["O", [("a", object)], [("a", [("b", "i4"), ("c", object)])]])
+def test_addresses_of_objects_are_no_bytes(dtype: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(EndpointError, match="of Python objects: they are addresses in this process"):
+        bytes_of(np.zeros(shape, dtype), writable=True, empty=True)
+
+
+def test_bytes_of_tensors_of_all_types() -> None:
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.bool, torch.uint8, torch.int64, torch.float64, torch.bfloat16, torch.complex128):
+        tensor = torch.zeros(3, 4, dtype=dtype)
+        for _ in range(2):  # at first the type is not known
+            assert bytes_of(tensor, writable=True)[1:] == (tensor.data_ptr(), tensor.nbytes, DataType.BYTES)
+        for wrong, words in ((tensor.t(), "not contiguous"), (tensor.to("meta"), "on meta")):
+            with pytest.raises(EndpointError, match=words):
+                bytes_of(wrong, writable=True)
 
 
 @pytest.mark.parametrize("name", ODD)

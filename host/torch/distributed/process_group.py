@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
 from inspect import signature
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 import torch
 import torch.distributed as dist
@@ -23,34 +23,34 @@ from catchment.host.torch.distributed.name import BACKEND
 from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, operation_of, timeout_of
 from catchment.host.torch.distributed.work import SwitchWork, Together
 
+_SEVERAL: Final = (list, tuple)
+"""What torch gives several tensors in."""
+
 
 def _of_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose arguments that are annotated as tensors are some, or lists of some."""
-    places = [at for at, one in enumerate(signature(method).parameters.values()) if "Tensor" in str(one.annotation)]
+    """A method whose first arguments, those that are annotated as tensors, are some, or lists of some."""
+    count = _tensors_first(method)
 
     @wraps(method)
     def call(self: SwitchProcessGroup, *arguments: Any, **options: Any) -> Any:
-        for at in places:
-            if at <= len(arguments) and not _are_tensors(given := arguments[at - 1]):
-                raise wrong(f"{method.__name__} of {given!r:.80}", "give torch tensors")
+        for given in arguments[:count]:
+            if not _are_tensors(given):
+                raise _no_tensors(method, given)
         return method(self, *arguments, **options)
 
     return call
 
 
-def _are_tensors(given: Any) -> bool:
-    if isinstance(given, torch.Tensor):
-        return True
-    return isinstance(given, Sequence) and not isinstance(given, str | bytes) and all(map(_are_tensors, given))
-
-
-def _refused_by_all(collective: Callable[..., Any]) -> Callable[..., Any]:
-    """A collective whose arguments this rank refuses fails on the others, too: they need not wait for it."""
-    method = _of_tensors(collective)
+def _refused_by_all(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A collective `_of_tensors`; what this rank refuses fails on the others, too: they need not wait for it."""
+    count = _tensors_first(method)
 
     @wraps(method)
     def call(self: SwitchProcessGroup, *arguments: Any, **options: Any) -> Any:
         try:
+            for given in arguments[:count]:
+                if not _are_tensors(given):
+                    raise _no_tensors(method, given)
             return method(self, *arguments, **options)
         except CollectiveError as error:
             if self.switch is not None and error.kind in ("argument", "unsupported"):
@@ -58,6 +58,26 @@ def _refused_by_all(collective: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return call
+
+
+def _tensors_first(method: Callable[..., Any]) -> int:
+    """How many arguments of a method are annotated as tensors: its first ones."""
+    return sum("Tensor" in str(one.annotation) for one in signature(method).parameters.values())
+
+
+def _are_tensors(given: Any) -> bool:
+    if type(given) is torch.Tensor:
+        return True
+    if not isinstance(given, _SEVERAL):
+        return isinstance(given, torch.Tensor)
+    for one in given:  # noqa: SIM110  a generator takes as long as ten tensors
+        if type(one) is not torch.Tensor and not _are_tensors(one):
+            return False
+    return True
+
+
+def _no_tensors(method: Callable[..., Any], given: Any) -> CollectiveError:
+    return wrong(f"{method.__name__} of {given!r:.80}", "give torch tensors")
 
 
 @final

@@ -160,9 +160,12 @@ class SwitchGroup:
                     f"the output has {self._communicator.size} times the elements of the input",
                 )
             flat, back = _in_place(output)
+            given = in_one_piece(source).view(-1)
             if not self._order.is_same:
                 back = [partial(self._reorder, flat), *back]
-            pairs.append((in_one_piece(source).view(-1), flat))
+                if given.untyped_storage().data_ptr() == flat.untyped_storage().data_ptr():
+                    given = given.clone()  # a rank's own part of the output, where another worker's part arrives first
+            pairs.append((given, flat))
             after += back
         return self._several("all_gather", pairs, list(outputs), after, timeout)
 

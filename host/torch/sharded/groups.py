@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from catchment.host.given_numbers import is_whole
+from catchment.host.given_several import in_order
 from catchment.host.torch.sharded.errors import ShardingError
 
 Ranks = tuple[int, ...]
@@ -61,13 +62,10 @@ class Groups:
         Raises:
             ShardingError: nodes have unequal numbers of ranks, or their ranks are not consecutive.
         """
-        if (
-            isinstance(nodes, str)
-            or not isinstance(nodes, Sequence)
-            or not all(isinstance(node, str) for node in nodes)
-        ):
+        named = in_order(nodes)
+        if named is None or not all(isinstance(node, str) for node in named):
             raise ShardingError(f"nodes {nodes!r:.80}: give the name of each rank's node")
-        return cls.of(len(nodes), partition_size, node_size_of(nodes))
+        return cls.of(len(named), partition_size, node_size_of(named))
 
     @property
     def lanes(self) -> int:

@@ -202,7 +202,26 @@ def test_what_is_no_description_is_said(description: Any) -> None:
     refused(lambda: Communicator.of_job(description), "a description that is none of a member")
 
 
-@pytest.mark.parametrize("rails", [5, True, "a"])
+@pytest.mark.parametrize("several", [tuple, iter, lambda given: dict(enumerate(given)).values()])
+def test_rails_and_their_costs_come_in_any_order_that_there_is(several: Callable[[Any], Any]) -> None:
+    costs, times = [RailCost(1000, 2000), RailCost(3000, 1000)], [0, 5]
+    assert split(several(costs), several(times), RailPolicy.PAPER, 600) == split(costs, times, RailPolicy.PAPER, 600)
+    assert split(costs, np.array(times), RailPolicy.PAPER, 600) == split(costs, times, RailPolicy.PAPER, 600)  # type: ignore[arg-type]
+    refused(lambda: RailSet(several([rail(rate=-1)]), rank=0), "rail a: a rate of -1 bit/s")
+    refused(lambda: Communicator.of_job(MEMBER, rails=several(["a", "b"])), "rails a, b: job")
+    Communicator.of_job(MEMBER, rails=several([])).close()
+
+
+@pytest.mark.parametrize("several", [tuple, iter, lambda given: dict(enumerate(given)).values()])
+def test_rails_of_a_group_of_jobs_come_in_any_order_that_there_is(several: Callable[[Any], Any]) -> None:
+    parts = {name: {**MEMBER, "sums": {"gen": gen, "workers": 3}, "rail": name} for gen, name in enumerate("ab", 1)}
+    for chosen in (["b"], ["b", "a"], []):
+        with RailSet.of_job({"parts": parts}, rails=several(chosen)) as rails:
+            assert [state.name for state in rails.rails()] == (chosen or ["a", "b"])
+    refused(lambda: RailSet.of_job({"parts": parts}, rails=[["a"]]), "rails [['a']]: give the names of those to use")  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("rails", [5, True, "a", [5], {"a"}])
 def test_rails_of_a_job_are_named_in_a_list(rails: Any) -> None:
     refused(lambda: Communicator.of_job(MEMBER, rails=rails), f"rails {rails!r}: give the names of those to use")
 

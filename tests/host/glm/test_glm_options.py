@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from catchment.host.glm import (
     GlmError,
@@ -69,6 +72,25 @@ def test_numbers_of_other_types_are_taken() -> None:
     assert Training(workers=np.int64(2), rate=np.float32(0.5), batch=np.uint8(16)).numbers.batch == 16
 
 
+@pytest.mark.parametrize("number", [Fraction, Decimal, np.float16, np.float32, torch.tensor])
+def test_rates_of_other_types_are_floats(number: Callable[[float], Any]) -> None:
+    for options in ({"rate": number(0.5), "decay": 0.25}, {"rate": 0.5, "decay": number(0.25)}):
+        assert Training(**options) == Training(rate=0.5, decay=0.25)
+    assert Step.of(number(0.5), NUMBERS) == Step.of(0.5, NUMBERS)
+
+
+def test_numbers_of_few_bits_do_not_wrap_around() -> None:
+    small = Training(
+        bits=np.uint8(4), batch=np.uint8(64), micro_batch=np.uint8(8), fraction=np.uint8(20), epochs=np.uint8(2)
+    )
+    usual = Training(bits=4, batch=64, micro_batch=8, fraction=20, epochs=2)
+    assert small == usual and small.steps(0.5) == usual.steps(0.5)
+    narrow, wide = Numbers(np.int8(4), np.int8(64), np.int8(20)), Numbers(4, 64, 20)
+    assert (narrow.rates, narrow.forward_shift) == (wide.rates, wide.forward_shift)
+    narrow.check_features(1000)
+    assert Shares(np.uint8(200), np.uint8(2)).of_worker(1) == Shares(200, 2).of_worker(1)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -94,11 +116,11 @@ def test_samples_of_another_kind_are_refused(tmp_path: Path) -> None:
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: Samples.of(np.eye(1), [10**400]), "labels that are no numbers"),
         (lambda: Samples.of([[10**400]], [1]), "features that are no matrix of numbers"),
-        (lambda: prepare(np.eye(4), training), r"give Samples, a Training"),  # type: ignore[arg-type]
-        (lambda: prepare(samples, {"epochs": 1}), r"with \{'epochs': 1\}: give Samples"),  # type: ignore[arg-type]
-        (lambda: prepare(samples, training, after="model"), r"with 'model': give"),  # type: ignore[arg-type]
+        (lambda: prepare(np.eye(1), training), r"samples array\(\[\[1.\]\]\): give Samples, as Samples.of"),  # type: ignore[arg-type]
+        (lambda: prepare(samples, {"epochs": 1}), r"training \{'epochs': 1\}: give a Training"),  # type: ignore[arg-type]
+        (lambda: prepare(samples, training, after="model"), r"after 'model': give a Model, or None"),  # type: ignore[arg-type]
         (lambda: prepare(samples, training, positive="1"), "a positive class '1'"),  # type: ignore[arg-type]
-        (lambda: prepare(samples, training, positive=True), "a positive class True"),
+        (lambda: prepare(samples, training, positive=[1]), r"a positive class \[1\]"),  # type: ignore[arg-type]
         (lambda: prepare(samples, training, sample_weight=["a"] * 4), "weights that are no"),  # type: ignore[arg-type]
         (lambda: read_samples(str(tmp_path / "a")), "samples in '.*give the Path of a file"),  # type: ignore[arg-type]
         (lambda: read_samples(tmp_path / "a", features=1.5), "1.5 features"),  # type: ignore[arg-type]

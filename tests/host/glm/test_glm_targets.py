@@ -34,6 +34,12 @@ def test_one_class_against_the_others() -> None:
     assert Targets.fit(Loss.HINGE, labels[:2], positive=1.0).classes == (2.0, 1.0)
 
 
+@pytest.mark.parametrize("positive", [False, np.False_, 0, np.int8(0), np.float32(0)])
+def test_labels_that_are_true_or_false_have_such_a_class(positive: float) -> None:
+    labels = np.asarray([True, False], np.float64)
+    assert Targets.fit(Loss.LOGISTIC, labels, positive=positive).classes == (1.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("loss", "labels", "positive", "says"),
     [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -71,3 +74,15 @@ def test_a_split_says_what_is_taken(wrong: dict[str, Any], words: str) -> None:
 )
 def test_any_time_is_one_that_can_be_waited(told: float, seconds: float) -> None:
     assert seconds_of("a timeout of", told) == seconds
+
+
+@pytest.mark.parametrize(("told", "seconds"), [(Decimal("2.5"), 2.5), (-1, 0), (math.inf, 1e8), (np.float32(2.5), 2.5)])
+def test_a_split_is_asked_for_with_a_time_that_can_be_waited(
+    told: Any, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = Mock(Split=Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(Guest, "_stub", lambda _: contextlib.nullcontext(stub))
+    with pytest.raises(KeyboardInterrupt):
+        Guest("h:1", FILES, "session", "j", 1).split(0, 1, among=[0, 1], timeout=told)
+    (request,), options = stub.Split.call_args
+    assert request.timeout == seconds < options["timeout"]

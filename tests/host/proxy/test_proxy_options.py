@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from catchment.host.proxy import (
     route,
 )
 from catchment.host.proxy.channel import Flag
-from catchment.host.proxy.sums import Handle, SumClient
+from catchment.host.proxy.sums import Handle, SumClient, checked_routes
 
 NO_COUNT: list[Any] = [True, 1.5, math.nan, math.inf, -1, "3", None, [], b"3", np.float32(2)]
 NO_NUMBER: list[Any] = [True, math.nan, -1, "3", None, [], b"3", 10**400]
@@ -149,6 +150,31 @@ def test_numbers_of_other_types_are_taken_and_told() -> None:
     assert TensorTable.from_facts(json.loads(json.dumps(table.facts()))) == table
     assert ProxyGroup(("a/0",), np.int64(2), SECRET, timeout=np.float32(0.5)).clients == 2
     assert DualCosts(0, 0, np.int16(2), 1, 1).to_proxy == math.inf
+    assert ProxyGroup(("a/0",), 2, SECRET, timeout=Decimal(3)) == ProxyGroup(("a/0",), np.int8(2), SECRET, timeout=3)
+
+
+def test_numbers_of_few_bits_do_not_wrap_around() -> None:
+    sizes = [1 << 30] * 8
+    assert dual_plan(list(np.array(sizes, np.int32)), COSTS) == dual_plan(sizes, COSTS)
+    assert partition(np.int32(2**31 - 1), np.int32(1 << 20)) == partition(2**31 - 1, 1 << 20)
+    tables = [
+        TensorTable.of({"w": number(1 << 30)}, number(0), shard_bytes=number(1 << 30)) for number in (np.int32, int)
+    ]
+    assert tables[0] == tables[1] and tables[0].shards == tables[1].shards
+
+
+@pytest.mark.parametrize("several", [list, tuple, iter, np.array, lambda given: dict(enumerate(given)).values()])
+def test_routes_sizes_and_homes_come_in_any_order_that_there_is(several: Callable[[list[Any]], Any]) -> None:
+    assert checked_routes(several([1, 0]), 2) == (1, 0)
+    assert dual_plan(several([5, 6]), COSTS) == dual_plan([5, 6], COSTS)
+    with pytest.raises(ProxyError, match="tensor w: a switch adds integers"):  # beyond the homes and their names
+        HomeClient(several([PORT, PORT]), 0, 2, TensorTable.of({"w": 4}, None), names=several(["a", "b"]))
+
+
+@pytest.mark.parametrize("routes", [{0, 1}, {0: 1, 1: 0}, "01", b"01"])
+def test_routes_without_an_order_are_refused(routes: Any) -> None:
+    with pytest.raises(ProxyError, match="of 2 shards: give each of them the number of a proxy"):
+        checked_routes(routes, 2)
 
 
 def test_a_group_file_is_named_with_what_is_wrong_in_it(tmp_path: Path) -> None:
@@ -165,7 +191,7 @@ def test_a_wait_of_no_time_is_refused(timeout: Any) -> None:
         handle.wait(timeout)
 
 
-@pytest.mark.parametrize("timeout", [None, 0, 1e30, math.inf, np.float32(2)])
+@pytest.mark.parametrize("timeout", [None, 0, 1e30, math.inf, np.float32(2), np.float32(math.inf), Decimal(2)])
 def test_a_wait_of_any_time_is_taken(timeout: Any) -> None:
     client, waited = _Waiting(0, 1, TABLE, 5.0), []
 
@@ -176,4 +202,4 @@ def test_a_wait_of_any_time_is_taken(timeout: Any) -> None:
 
     client._changed = Noting()
     Handle(client, 0).wait(timeout)
-    assert 0 <= waited[0] <= threading.TIMEOUT_MAX
+    assert type(waited[0]) is float and 0 <= waited[0] <= threading.TIMEOUT_MAX

@@ -30,6 +30,16 @@ bool is_plain(const at::Tensor& tensor) {
          !tensor.is_conj() && !tensor.is_neg();
 }
 
+// Whether a rank's part lies apart from the memory of all ranks' parts, or where its own one is
+// there; anywhere else the result would be written over what is yet to be sent.
+bool is_apart(const at::Tensor& whole, const at::Tensor& part, int rank) {
+  const auto first = reinterpret_cast<std::intptr_t>(part.data_ptr()) -
+                     reinterpret_cast<std::intptr_t>(whole.data_ptr());
+  const auto bytes = static_cast<std::intptr_t>(part.nbytes());
+  return first <= -bytes || first >= static_cast<std::intptr_t>(whole.nbytes()) ||
+         first == rank * bytes;
+}
+
 // The reduction of these tensors, if it is one that C++ starts by itself.
 std::optional<catchment_reduction> reduction_of(const c10d::ReduceOp& op, const Tensors& tensors) {
   const bool mean = op == c10d::ReduceOp::AVG;
@@ -184,7 +194,7 @@ SwitchBackend::Started SwitchBackend::barrier(const c10d::BarrierOptions& opts) 
 SwitchBackend::Started SwitchBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                       const c10d::AllgatherOptions& opts) {
   if (!same_order_ || !is_plain(output) || !is_plain(input) || output.dtype() != input.dtype() ||
-      output.numel() != input.numel() * size_) {
+      output.numel() != input.numel() * size_ || !is_apart(output, input, rank_)) {
     return by_python("all_gather_single", output, input, opts);
   }
   return start(c10d::OpType::_ALLGATHER_BASE, in_words("all_gather", input),
@@ -199,7 +209,7 @@ SwitchBackend::Started SwitchBackend::_reduce_scatter_base(at::Tensor& output, a
                                                            const c10d::ReduceScatterOptions& opts) {
   const auto reduction = reduction_of(opts.reduceOp, {output, input});
   if (!reduction || !same_order_ || output.dtype() != input.dtype() ||
-      input.numel() != output.numel() * size_) {
+      input.numel() != output.numel() * size_ || !is_apart(input, output, rank_)) {
     return by_python("reduce_scatter_single", output, input, opts);
   }
   return start(c10d::OpType::_REDUCE_SCATTER_BASE, in_words("reduce_scatter", input),

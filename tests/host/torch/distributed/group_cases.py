@@ -81,6 +81,10 @@ def case_ranks_of_a_group_in_another_order(rank: int, size: int) -> None:
         gathered = [torch.zeros(5) for _ in order]
         dist.all_gather(gathered, torch.full((5,), float(rank)), group=group)
         assert [part[0].item() for part in gathered] == order
+        own = torch.full((len(order), 5), -1.0)
+        own[group.rank()] = float(rank)
+        dist.all_gather_into_tensor(own, own[group.rank()], group=group)  # in place
+        assert own.tolist() == [[float(one)] * 5 for one in order]
         sent = torch.full((4000,), float(rank))
         dist.broadcast(sent, src=2, group=group)
         assert torch.equal(sent, torch.full((4000,), 2.0))

@@ -42,6 +42,23 @@ def refused(kind: str, call: Callable[[], object], *words: str) -> None:
         assert word in str(caught.value), caught.value
 
 
+def case_parts_of_other_ranks_are_no_place_for_ones_own(rank: int, size: int) -> None:
+    """A rank's own part of what is gathered or scattered is one; over another's it would be sent as that."""
+    whole = torch.arange(size * 1000).float()
+    for first in (1000 * ((rank + 1) % size), 1000 * rank + 1 - 2 * rank, 500):
+        part = whole[first : first + 1000]
+        for call in (dist.all_gather_into_tensor, dist.reduce_scatter_tensor):
+            arrays = (whole, part) if call is dist.all_gather_into_tensor else (part, whole)
+            refused("argument", lambda call=call, arrays=arrays: call(*arrays), "of the same memory: give the result")
+            goes_on(rank, size)
+    assert torch.equal(whole, torch.arange(size * 1000).float())
+    own = whole[1000 * rank : 1000 * (rank + 1)]
+    dist.reduce_scatter_tensor(own, whole)
+    assert torch.equal(own, torch.arange(1000 * rank, 1000 * (rank + 1)) * float(size))
+    dist.all_gather_into_tensor(whole, own)
+    assert torch.equal(whole, torch.arange(size * 1000) * float(size))
+
+
 def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> None:
     goes_on(rank, size)
     under_way = dist.all_reduce(torch.ones(300_000), async_op=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -117,3 +119,8 @@ def test_arenas_are_zeros_in_pieces(elements: int) -> None:
     assert not arena[0].any() and arena[1].numel() == 3
     arena[0].fill_(1)
     assert not arena[1].any()
+
+
+@pytest.mark.parametrize("several", [list, tuple, iter, np.array, lambda nodes: dict(enumerate(nodes)).values()])
+def test_nodes_of_ranks_come_in_any_order_that_there_is(several: Callable[[list[str]], Any]) -> None:
+    assert Groups.of_nodes(several(["a", "a", "b", "b"]), 2) == Groups.of(4, 2, 2)
