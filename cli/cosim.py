@@ -47,6 +47,7 @@ def cosim(
     from catchment.rtl.verilate import RtlError  # noqa: PLC0415
     from catchment.sim.cosim import CosimError, Faults  # noqa: PLC0415
     from catchment.sim.cosim.run import Order, run  # noqa: PLC0415
+    from catchment.softswitch.errors import SwitchError  # noqa: PLC0415
     from catchment.wire.generated.constants import DataType  # noqa: PLC0415
 
     if pcap is not None:
@@ -58,7 +59,7 @@ def cosim(
     order = Order(workers, elements, rounds, DataType[dtype.name], faults=faults, seed=seed, pcap=pcap, waves=waves)
     try:
         outcome = run(order)
-    except (CosimError, NicError, RtlError, OSError) as error:
+    except (CosimError, NicError, RtlError, SwitchError, OSError) as error:
         raise ControlPlaneError(f"cosim with seed {seed}: {error}") from error
     if as_json:
         print_json({"seed": seed, **asdict(outcome)})

@@ -179,8 +179,8 @@ def execute(
 
 def _start_detached(topology: Path, name: str) -> None:
     """Start the owner of a network; what it says is the network's log once it is up."""
+    networks.made_run_folder()
     log = log_of_start(name)
-    log.parent.mkdir(parents=True, exist_ok=True)
     reader, writer = os.pipe()
     command = [
         sys.executable, "-m", "catchment.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)

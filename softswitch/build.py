@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catchment.checkout import ROOT, build_folder
+from catchment.checkout import build_folder
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.diagnostics import Diagnostic
 from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.toolchain import INCLUDES, INTERNAL, fault, toolchain
+from catchment.softswitch.toolchain import flags as standard_flags
 
-INCLUDES = (ROOT / "softswitch" / "runtime" / "include", ROOT / "common" / "include")
 CACHE = build_folder() / "p4"
-NOT_FOUND, INTERNAL = 5, 13
-
-# CATCHMENT_MARCH: for which processors, where a program is compiled for other machines than this one.
-FLAGS = (
-    "-std=c++20",
-    "-O3",
-    f"-march={os.environ.get('CATCHMENT_MARCH', 'native')}",
-    "-fPIC",
-    "-shared",
-    "-Wall",
-    "-Wextra",
-    "-fvisibility=hidden",
-)
+NOT_FOUND = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +31,6 @@ class BuiltProgram:
     source: Path
     p4info: Any
     warnings: tuple[Diagnostic, ...]
-
-
-@cache
-def _toolchain() -> tuple[str, str]:
-    """The system's C++ compiler, and what identifies it and the runtime's headers."""
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
-    if compiler is None:
-        raise SwitchError(INTERNAL, "no C++ compiler found: install g++ (12 or later), or set CXX")
-    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout
-    digest = hashlib.sha256(version.encode())
-    for header in (header for folder in INCLUDES for header in sorted(folder.rglob("*.hpp"))):
-        digest.update(header.read_bytes())
-    return compiler, digest.hexdigest()
 
 
 def build(
@@ -72,7 +45,8 @@ def build(
     externs: Path | None = None,
     cache_dir: Path = CACHE,
 ) -> BuiltProgram:
-    """Compiles `source`. Raises CompileError for a program that is refused, SwitchError if the C++ compiler fails.
+    """Compiles `source`. Raises CompileError for a program that is refused, SwitchError where
+    there is no C++ compiler, or it fails.
 
     `strict`: a warning of the C++ compiler is an error (for tests of the back end). `sanitize`: with Address- and
     UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info. `flags`
@@ -86,9 +60,9 @@ def build(
     except (OSError, UnicodeDecodeError) as error:
         raise SwitchError(NOT_FOUND, f"the externs of {source} cannot be read: {error}") from error
     code = generate(checked.program, p4info, source.stem, externs)
-    compiler, identity = _toolchain()
+    compiler, identity = toolchain()
     options = [
-        *FLAGS,
+        *standard_flags(),
         *(["-fsanitize=address,undefined", "-g1", "-O1"] if sanitize else []),
         *(["-Werror"] if strict else []),
         *flags,
@@ -111,7 +85,9 @@ def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path, 
         made = draft.with_suffix(".so")
         result = subprocess.run([*command, str(draft), "-o", str(made)], check=False, capture_output=True, text=True)
         draft.replace(cpp)
-        if result.returncode != 0:
+        if result.returncode != 0 or not made.exists():
+            if (wrong := fault(command)) is not None:
+                raise SwitchError(INTERNAL, wrong)
             text = result.stderr or result.stdout
             whose = f"or an error in {externs}" if externs is not None else "in the P4 compiler"
             raise SwitchError(INTERNAL, f"the C++ compiler failed on {cpp} (a bug {whose}):\n{text}")

@@ -14,6 +14,7 @@ import os
 import pwd
 import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -47,6 +48,27 @@ def check_name(name: str) -> None:
         raise NetworkError(
             f"{name[:20]!r}... is no name of a network: it has {size} bytes, {_LONGEST_NAME} at the most"
         )
+
+
+def made_run_folder() -> Path:
+    """The folder of what runs, made where it is not there yet.
+
+    Raises:
+        NetworkError: it cannot be made, or not be written.
+    """
+    folder = run_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unusable(folder, error) from None
+    return folder
+
+
+def _unusable(folder: Path, error: OSError) -> NetworkError:
+    why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+    return NetworkError(f"no network can be noted in {folder}: {why}; CATCHMENT_RUN_DIR=FOLDER names another folder")
 
 
 def jobs_folder(name: str) -> Path:
@@ -146,13 +168,15 @@ class StateFile:
         """Take the lock of a network name.
 
         Raises:
-            NetworkError: a network of that name is up.
+            NetworkError: a network of that name is up, or the folder of what runs cannot be made or written.
         """
-        folder = run_folder()
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = made_run_folder()
         path = folder / f"{name}.json"
         while True:
-            handle = path.open("a+", encoding="utf-8")
+            try:
+                handle = path.open("a+", encoding="utf-8")
+            except OSError as error:
+                raise _unusable(folder, error) from None
             if not take(handle.fileno()):
                 handle.close()
                 state = read_state(name)
@@ -186,7 +210,7 @@ def is_held(name: str) -> bool:
     path = run_folder() / f"{name}.json"
     try:
         handle = path.open("r", encoding="utf-8")
-    except FileNotFoundError:  # its owner may remove it at any time
+    except (FileNotFoundError, NotADirectoryError):  # its owner may remove it at any time
         return False
     except PermissionError:
         raise NetworkError(
@@ -252,4 +276,5 @@ def discard_state(name: str) -> None:
     """Remove the state file and the jobs of a network whose owner is gone."""
     if not is_held(name):
         shutil.rmtree(jobs_folder(name), ignore_errors=True)
-        (run_folder() / f"{name}.json").unlink(missing_ok=True)
+        with contextlib.suppress(NotADirectoryError):
+            (run_folder() / f"{name}.json").unlink(missing_ok=True)

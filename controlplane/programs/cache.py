@@ -215,7 +215,8 @@ def _compiler_files(target: Target) -> list[Path]:
         return [Path(_p4c()).resolve()]
     folder = ROOT / "softswitch"
     parts = [folder / "compiler", folder / "runtime" / "include", ROOT / "common" / "include"]
-    return [folder / "build.py", *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
+    made_by = [folder / "build.py", folder / "toolchain.py"]
+    return [*made_by, *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
 
 
 def _fingerprint(

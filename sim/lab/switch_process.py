@@ -8,14 +8,13 @@ from pathlib import Path
 
 from catchment.controlplane.client.channel import parse
 from catchment.controlplane.networks.address import SwitchAddress
-from catchment.controlplane.networks.state import NetworkError, admin_socket, remove_dead_sockets
+from catchment.controlplane.networks.state import NetworkError, admin_socket, made_run_folder, remove_dead_sockets
 from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 from catchment.softswitch.process import SwitchProcessError, command_line, is_ready_line
 from catchment.softswitch.watched_process import WatchedProcess
-from catchment.wire.run_folder import run_folder
 from catchment.wire.service import (
     AUTHORITY_FILE,
     CONTROLLER_NAME,
@@ -76,8 +75,7 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str], _name: 
     with HeldAddress() as free:
         thrift = str(free.port)
     # Its default socket is named after the device id: two networks at once would share it.
-    run_folder().mkdir(parents=True, exist_ok=True)
-    notifications = run_folder() / f"bmv2-{address.rpartition(':')[2]}.ipc"
+    notifications = made_run_folder() / f"bmv2-{address.rpartition(':')[2]}.ipc"
     # It does not flush the line that says it listens, so its output is made line by line from outside.
     return [
         shutil.which("stdbuf") or "stdbuf", "-oL",

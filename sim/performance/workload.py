@@ -134,14 +134,16 @@ class Workload:
             if idle() > limit:
                 break
         times = simulation.times()
+        loss = network.cluster.links.faults.loss
+        lost = f"; each line loses {loss:g} of its frames: give less as links.loss" if loss else ""
         if simulation.left and idle() <= limit:
-            raise PerformanceError(f"{simulation.left} of {len(self)} operations have not ended: {_TOO_LONG}")
+            raise PerformanceError(f"{simulation.left} of {len(self)} operations have not ended: {_TOO_LONG}{lost}")
         if simulation.left:
             stuck = [at for at, (_, ended) in enumerate(times) if ended < 0]
             first = Action(self._rows[stuck[0]][0]).name.lower()
             raise PerformanceError(
                 f"nothing has moved for {simulation.idle / 1e9:.0f} ms: {len(stuck)} of {len(self)} operations have "
                 f"not ended after {simulation.now / 1e12:.3f} s, first a {first}; see what fails and does not come "
-                "back, or takes that long"
+                f"back, or takes that long{lost}"
             )
         return times

@@ -1,4 +1,4 @@
-"""`catchment cosim` refuses a file that it could not write before it builds anything."""
+"""`catchment cosim` refuses a file that it could not write before it builds anything, and says what it lacks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from command_lab import Run
 
-from catchment.sim.cosim import CosimError
+from catchment import native_module
+from catchment.sim.cosim import CosimError, native
 from catchment.sim.cosim import run as cosim_run
+from catchment.softswitch.errors import SwitchError
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +56,28 @@ def test_a_capture_that_can_be_written(call: Run, tmp_path: Path, built: list[Pa
     assert "no NIC is built here" in call("cosim", "--json", "--pcap", str(tmp_path / name), code=1)
     assert built == [tmp_path / name]
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [(True, "is not in this package ({}): take a checkout, and run `make native` there"),
+     (False, "is not built ({}): run `make native`")],
+)  # fmt: skip
+def test_a_package_without_the_co_simulation(
+    call: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, installed: bool, said: str
+) -> None:
+    monkeypatch.setattr(native_module, "INSTALLED", installed)
+    monkeypatch.setattr(native_module, "NATIVE", tmp_path)
+    monkeypatch.setattr(cosim_run, "run", lambda _: native.native.__wrapped__())
+    told = call("cosim", "--json", "--seed", "7", code=1)
+    assert told == f"catchment: cosim with seed 7: the co-simulation {said.format(tmp_path / 'sim' / 'cosim')}\n"
+
+
+def test_a_switch_that_is_not_compiled(call: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: cosim_run.Order) -> None:
+        raise SwitchError(13, "CXX=/nonexistent cannot be run")
+
+    monkeypatch.setattr(cosim_run, "run", run)
+    assert call("cosim", "--json", "--seed", "7", code=1) == (
+        "catchment: cosim with seed 7: CXX=/nonexistent cannot be run\n"
+    )

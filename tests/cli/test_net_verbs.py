@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +16,7 @@ from command_lab import Run
 
 from catchment.controlplane.controller import run as controller_run
 from catchment.controlplane.controller.settings import Settings
-from catchment.controlplane.networks.state import NetworkState, StateFile, known_networks, networks_up
+from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, known_networks, networks_up
 from catchment.sim.lab.mininet import claim, leftovers
 from catchment.sim.lab.mininet.claim import Claim
 from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK
@@ -73,6 +75,47 @@ def test_the_only_network_that_is_up_goes_down_beside_dead_ones(
     assert "network old was not up" in call("net", "down", "old")
     assert "network dead was not up" in call("net", "down"), "the only one that is left over"
     assert "say which network: none is up or left over" in call("net", "down", code=1)
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [("file", "it is no folder"), ("file/below", "Not a directory"), ("full", "Disk quota exceeded")],
+)
+@pytest.mark.parametrize("verb", ["net up", "net up --detach"])
+def test_a_run_folder_that_cannot_be(  # noqa: PLR0917
+    call: Run, up: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, folder: str, why: str
+) -> None:
+    up("lab").release()  # writes the topology file
+    (tmp_path / "file").touch()
+
+    def quota(**_: object) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    if folder == "full":
+        monkeypatch.setattr(tempfile, "TemporaryFile", quota)
+    monkeypatch.setattr("catchment.cli.net.programs_of", lambda _: {})
+    monkeypatch.setattr("catchment.sim.lab.mininet.preflight.check", lambda: None)
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / folder))
+    assert call(*verb.split(), str(tmp_path / "lab.yaml"), code=1) == (
+        f"catchment: no network can be noted in {tmp_path / folder}: {why}; CATCHMENT_RUN_DIR=FOLDER names another "
+        "folder\n"
+    )
+
+
+def test_a_state_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+    (tmp_path / "lab.json").mkdir()
+    with pytest.raises(NetworkError, match=f"no network can be noted in {tmp_path}: Is a directory; CATCHMENT_RUN_DIR"):
+        StateFile.acquire("lab")
+
+
+@pytest.mark.usefixtures("up")
+def test_no_network_is_up_in_a_folder_that_cannot_be(
+    call: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "file" / "below"))
+    assert call("net", "down", "lab") == "network lab was not up, and left nothing behind\n"
 
 
 def test_a_network_of_another_run_folder_does_not_go_down(

@@ -34,6 +34,10 @@ from catchment.host.optimizer.store.transfer import as_type, page_aligned
 INDEX = "model.safetensors.index.json"
 MOMENTS = {"first": "optimizer.first.", "second": "optimizer.second."}
 _FORMAT = "catchment-optimizer-1"
+_OTHERS = (
+    ", or the folder of a DCP checkpoint; load what torch.save wrote, and save it with safetensors.torch's save_file "
+    "first"
+)
 _PART = re.compile(r"(?P<model>.+)-\d{5}-of-(?P<of>\d{5})\.safetensors")
 
 
@@ -203,7 +207,7 @@ def _files_of(path: Path) -> tuple[dict[str, Path], dict[str, Any]]:
     found = sorted(path.glob("*.safetensors")) if path.is_dir() else [path] if path.exists() else []
     if not found:
         raise StoreError(
-            "no safetensors there", kind="missing", path=str(path), hint="name a file, or a folder of them"
+            "no safetensors there", kind="missing", path=str(path), hint="name a file, or a folder of them" + _OTHERS
         )
     if path.is_dir():
         _check_whole(path, [file.name for file in found])
@@ -230,5 +234,21 @@ def _opened(file: Path) -> Iterator[Any]:
     try:
         with safe_open(file, "pt") as opened:
             yield opened
-    except (SafetensorError, OSError) as error:
+    except OSError as error:
         raise StoreError(f"cannot be read: {error}", kind="mismatch", path=str(file)) from error
+    except SafetensorError as error:
+        if _is_safetensors(file):
+            raise StoreError(
+                f"cannot be read: {error}", kind="mismatch", path=str(file),
+                hint="it is damaged, or a part of it: fetch it, or export it, again",
+            ) from error  # fmt: skip
+        raise StoreError(
+            "cannot be read, it is no safetensors file", kind="mismatch", path=str(file),
+            hint="name a .safetensors file, a folder of them" + _OTHERS,
+        ) from error  # fmt: skip
+
+
+def _is_safetensors(file: Path) -> bool:
+    """Whether a file begins like one: with the length of a header, in 8 bytes, and the header, an object in JSON."""
+    with file.open("rb") as opened:
+        return opened.read(9)[8:] == b"{"

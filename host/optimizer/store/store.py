@@ -97,7 +97,7 @@ class Store:
                 if not overwrite and (what := device.content()):
                     raise StoreError(
                         f"there is {what} already", kind="busy", path=device.path, hint="name another place, or "
-                        "overwrite what is there",
+                        "overwrite what is there: with --overwrite, in a program overwrite=True",
                     )  # fmt: skip
             identity = uuid.uuid4().hex
             for device in devices:

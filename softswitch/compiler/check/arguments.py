@@ -166,14 +166,24 @@ class ArgumentChecker(ExpressionChecker):
         written: tuple[ast.Parameter, ...],
         args: list[ast.Argument | None],
         loc: Location,
+        *,
         constants: bool = False,
+        has_body: bool = False,
     ) -> tuple[ir.Expr, ...]:
-        """The arguments as values and lvalues for `params`. With `constants`, those without direction must be known."""
+        """The arguments as values and lvalues for `params`. With `constants`, those without direction must be known.
+
+        `has_body`: what is called is written in P4, and reads what it is given.
+        """
         bound: list[ir.Expr] = []
         for param, declared, arg in zip(params, written, args, strict=True):
             if arg is None:
                 if declared.default is not None:
                     bound.append(self._default_argument(declared.default, param))
+                elif has_body and param.direction is not ir.Direction.OUT:
+                    raise Refusal(
+                        loc, f"{param.name}: the argument is left out, and what is called reads it",
+                        "give one, or the parameter a default: `@optional` is for what the target implements",
+                    )  # fmt: skip
                 else:
                     bound.append(ir.DontCare(loc, param.type))
             else:

@@ -107,7 +107,8 @@ class CallChecker(ArgumentChecker):
         if id(decl) in self._open_functions:
             raise Refusal(callee.loc, f"{callee.name}: recursive calls are not allowed")
         signature = self.signature(decl, symbol.scope, call.type_args, args, call.loc)
-        values = self.bind(signature.params, decl.params, args, call.loc, constants=decl.body is None)
+        own = decl.body is not None
+        values = self.bind(signature.params, decl.params, args, call.loc, constants=not own, has_body=own)
         if decl.body is None:
             self._place_allows(decl, callee.loc)
             if decl.name == "static_assert":
@@ -177,7 +178,7 @@ class CallChecker(ArgumentChecker):
             raise Refusal(call.loc, f"{action.name}: an action takes no type arguments")
         written = self.action_syntax[action]
         args = self.align(written, call.args, call.loc, action.name)
-        values = self.bind(action.params, written, args, call.loc)
+        values = self.bind(action.params, written, args, call.loc, has_body=True)
         for node in ir.walk(values):
             if isinstance(node, ir.TableApply):
                 raise Refusal(node.loc, f"{node.table.name}: a table cannot be applied in the argument of an action")
@@ -268,7 +269,7 @@ class CallChecker(ArgumentChecker):
             raise Refusal(call.loc, f"{decl.name}: cannot be applied in {self.place.value}")
         written = self.unit_syntax[unit]
         args = self.align(written, call.args, call.loc, decl.name)
-        values = self.bind(unit.params, written, args, call.loc)
+        values = self.bind(unit.params, written, args, call.loc, has_body=True)
         return ir.UnitApply(call.loc, decl, values, self.order(written, call.args))
 
     def extern_method(

@@ -218,7 +218,7 @@ class TableChecker(KeysetChecker):
         elif directed and args and args[0].name is not None:
             args = tuple(a for a in args if any(a.name == p.name for p in data))
         aligned = self.align(tuple(syntax[p] for p in data), args, ref.loc, ref.name)
-        values = self.bind(data, tuple(syntax[p] for p in data), aligned, ref.loc, constants=True)
+        values = self.bind(data, tuple(syntax[p] for p in data), aligned, ref.loc, constants=True, has_body=True)
         return ir.ActionValue(ref.loc, choice, values)
 
     def _default(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "batch_status.hpp"
@@ -184,13 +185,18 @@ void Control::get_pipeline(const p4::v1::GetForwardingPipelineConfigRequest& req
                            p4::v1::GetForwardingPipelineConfigResponse& response) {
   using Request = p4::v1::GetForwardingPipelineConfigRequest;
   check_device(request.device_id());
+  const auto type = request.response_type();
+  if (!Request::ResponseType_IsValid(type)) {
+    throw invalid_argument(
+        "response_type: there is no type " + std::to_string(type) +
+        "; ask for ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or DEVICE_CONFIG_AND_COOKIE");
+  }
   const auto lock = state_.shared();
   const auto* config = pipelines_.config();
   if (config == nullptr) {
     return;  // no config: left unset in the response
   }
   auto& result = *response.mutable_config();
-  const auto type = request.response_type();
   if (config->has_cookie()) {
     *result.mutable_cookie() = config->cookie();
   }

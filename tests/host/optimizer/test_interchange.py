@@ -180,6 +180,20 @@ def test_import_of_an_encoder_and_a_decoder(tmp_path: Path) -> None:
     assert order[-1] == "lm_head" and set(order) >= {"shared", "decoder.final_layer_norm"}
 
 
+def test_what_torch_saved_is_told_from_a_damaged_file(tmp_path: Path) -> None:
+    torch.save({"w": torch.ones(2)}, tmp_path / "m.pt")
+    save_file({"w": torch.ones(2)}, tmp_path / "whole.safetensors")
+    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:-1])
+    taken = r"name a (.safetensors )?file, .*DCP checkpoint; load what torch.save wrote, and save it with safetensors"
+    for name, said in (
+        ("m.pt", rf"m.pt: cannot be read, it is no safetensors file: {taken}"),
+        ("absent", rf"absent: no safetensors there: {taken}"),
+        ("cut.safetensors", r"cut.safetensors: cannot be read: .* not fully covered: it is damaged, or a part of it: "),
+    ):
+        with pytest.raises(StoreError, match=said):
+            look_at(tmp_path / name)
+
+
 def test_import_refuses_what_makes_no_sense(tmp_path: Path) -> None:
     cases: list[tuple[str, str, bytes | None, list[str]]] = [
         ("missing", "no safetensors there", None, []),
@@ -233,7 +247,10 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
     for wrong, words in (
         (["inspect", str(tmp_path / "nowhere")], "no such file"),
         (["export", str(tmp_path / "o"), *options, "--snapshot", "x"], "no snapshot 'x'"),
-        (["import", str(tmp_path / "out"), "--store", made], "a store already"),
+        (
+            ["import", str(tmp_path / "out"), "--store", made],
+            "a store already: name another place, or overwrite what is there: with --overwrite,",
+        ),
         (["restore", "third", *options], "no snapshot 'third'"),
         (["snapshot", "", *options], "a snapshot cannot have the name ''"),
         (["snapshot", "a\nb", *options], "a snapshot cannot have the name"),

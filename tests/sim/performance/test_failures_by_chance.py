@@ -110,6 +110,15 @@ def test_a_failure_that_comes_later_is_not_waited_for(tmp_path: Path) -> None:
         simulate("allreduce", load(tmp_path, f"failures: [{lost}, {later}]\n"), Rounds(1 << 20))
 
 
+@pytest.mark.parametrize("loss", ["0.01", "1"])
+def test_a_standstill_names_the_loss(tmp_path: Path, loss: str) -> None:
+    """Lost frames can be why nothing moves, too: beside a link that is down, or alone."""
+    down = "failures: [{what: link, name: r0h0, at: 10us}]\n" if loss != "1" else ""
+    said = rf"nothing has moved.*, or takes that long; each line loses {loss} of its frames: give less as links\.loss$"
+    with pytest.raises(PerformanceError, match=said):
+        simulate("allreduce", load(tmp_path, down, {"links.loss": loss}), Rounds(1 << 16))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [("host", "host"), ("switch", "switch"), ("trunk", "trunk"), ("rail", "link"), ("link", "rail"), ("rail", "rail")],

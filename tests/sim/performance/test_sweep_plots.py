@@ -1,10 +1,14 @@
-"""Figures of sweeps."""
+"""Figures of sweeps, and the processes that run them."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from typer.testing import CliRunner
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.side_by_side import each
 from catchment.sim.performance.sweep_plot import FORMATS, plot_sweep
 
@@ -88,3 +93,54 @@ def test_points_are_run_in_fresh_processes() -> None:
     assert each(math.sqrt, [1.0, 4.0, 9.0], 2, shares.append) == [1.0, 2.0, 3.0]
     assert shares == [1 / 3, 2 / 3, 1.0]
     assert not forks
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    said = r"a process of the sweep was killed when 0 of 2 points were done, .* give fewer --processes"
+    with pytest.raises(PerformanceError, match=said):
+        each(signal.raise_signal, [signal.SIGKILL, signal.SIGKILL], 2, lambda _: None)
+
+
+def test_an_error_of_a_point_ends_the_others(tmp_path: Path) -> None:
+    """The second point would read for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError):
+        each(Path.read_bytes, [tmp_path / "absent", tmp_path / "pipe"], 2, lambda _: None)
+
+
+IMPORTED = """\
+import multiprocessing, os, signal, threading
+
+if multiprocessing.current_process().name != "MainProcess":
+    signal.raise_signal(signal.SIGINT)
+    os.write(1, b"importing\\n")  # as a whole
+    threading.Event().wait()
+
+def run(_): ...
+"""
+SWEEP = """\
+import imported
+from catchment.sim.performance.side_by_side import each
+
+if __name__ == "__main__":
+    try:
+        each(imported.run, [1, 2], 2, print)
+    except KeyboardInterrupt:
+        print("ended")
+"""
+
+
+def test_ctrl_c_while_processes_import_is_quiet(tmp_path: Path) -> None:
+    """The terminal sends it to all of them, whatever they are doing, in any order."""
+    (tmp_path / "imported.py").write_text(IMPORTED)
+    (tmp_path / "sweep.py").write_text(SWEEP)
+    command = [sys.executable, str(tmp_path / "sweep.py")]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True) as sweep:
+        try:
+            assert sweep.stdout is not None
+            assert [sweep.stdout.readline() for _ in range(2)] == ["importing\n"] * 2
+            os.killpg(sweep.pid, signal.SIGINT)
+            assert sweep.communicate() == ("ended\n", "")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(sweep.pid, signal.SIGKILL)

@@ -15,11 +15,11 @@ import pytest
 from backend_programs import generated, switch
 
 from catchment.checkout import ROOT
-from catchment.softswitch.build import FLAGS, INCLUDES
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.frontend import check_text
 from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.compiler.preprocess import preprocess
+from catchment.softswitch.toolchain import INCLUDES, flags
 
 LANES = 64
 SLOTS = 4
@@ -163,7 +163,7 @@ def test_all_loops_are_vectorized(tmp_path: Path) -> None:
     source = tmp_path / "code.cpp"
     source.write_text(generated(tmp_path, **parts()))
     says = ["-fopt-info-vec-optimized", "-o", str(tmp_path / "code.so")]
-    command = [compiler, *FLAGS, *(f"-I{folder}" for folder in INCLUDES), *says, str(source)]
+    command = [compiler, *flags(), *(f"-I{folder}" for folder in INCLUDES), *says, str(source)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     lines = source.read_text().splitlines()
     loops = {number for number, line in enumerate(lines, 1) if f"k < {LANES}" in line}

@@ -140,3 +140,26 @@ def test_a_nested_selector_fits_what_it_holds(tmp_path: Path, label: str, taken:
     else:
         (error,) = refused(tmp_path, source)
         assert "values for 4 selectors" in error.message
+
+
+@pytest.mark.parametrize(
+    ("top", "locals_", "body"),
+    [
+        ("control S(inout bit<8> a, @optional in bit<8> b) { apply { a = b; } }", "S() s;", "<!>s.apply(meta.x);"),
+        ("control S(inout bit<8> a, @optional inout bit<8> b) { apply { } }", "S() s;", "<!>s.apply(a = meta.x);"),
+        ("void f(@optional in bit<8> b) { }", "", "<!>f();"),
+        ("", "action act(@optional in bit<8> b) { }", "<!>act();"),
+        ("", "action act(@optional bit<8> b) { } table t { actions = { act; } default_action = <!>act(); }", ""),
+    ],
+)
+def test_what_has_a_body_is_given_what_it_reads(tmp_path: Path, top: str, locals_: str, body: str) -> None:
+    source, line, col = place(program(top=top, locals_=locals_, body=body))
+    (error,) = refused(tmp_path, source)
+    assert (error.loc.line, error.loc.col) == (line, col)
+    assert error.message == "b: the argument is left out, and what is called reads it"
+    assert error.hint.startswith("give one, or the parameter a default: `@optional` is for what the target implements")
+
+
+def test_what_is_only_written_may_be_left_out(tmp_path: Path) -> None:
+    top = "control Sub(@optional out bit<8> b) { apply { b = 1; } } extern void f(@optional in bit<8> a);"
+    check(tmp_path, program(top=top, locals_="Sub() sub;", body="sub.apply(); f();"))

@@ -61,6 +61,20 @@ def test_commit_then_get_back(bare: RawClient, kinds: Program, names: Names) -> 
     )
 
 
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_response_type_that_there_is_not_is_refused(bare: RawClient, kinds: Program, loaded: bool) -> None:
+    if loaded:
+        bare.set_pipeline("VERIFY_AND_COMMIT", kinds.config())
+    request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=bare.device_id)
+    for request.response_type in (4, -1):
+        error = refused(lambda: bare.stub.GetForwardingPipelineConfig(request, timeout=60))
+        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert error.details() == (
+            f"response_type: there is no type {request.response_type}; ask for ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or "
+            "DEVICE_CONFIG_AND_COOKIE"
+        )
+
+
 def test_no_cookie_is_told_from_cookie_zero(bare: RawClient, kinds: Program) -> None:
     bare.set_pipeline("VERIFY_AND_COMMIT", kinds.config())
     assert not bare.get_pipeline().config.HasField("cookie")
