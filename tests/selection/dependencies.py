@@ -3,7 +3,8 @@
 torch imports a process group's package when it is asked for the group by name: `init_process_group("NAME")` needs what
 pyproject.toml says of NAME.
 
-A reader that errs, errs towards more: a name that several files have leads to all of them.
+A reader that errs, errs towards more: a name that several files have leads to all of them, unless its path from the
+root stands there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from catchment.checkout import ROOT
 
 _MODULE = re.compile(r"\bcatchment(?:\.\w+)+")
-_FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+_FILE_NAME = re.compile(r"(?:[\w.-]+/)*[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[A-Za-z_][\w-]+")
 _GROUP = re.compile(r"""init_process_group\(\s*["'](\w+)["']""")
 _LITERAL = re.compile(r'"(\w+)"')
@@ -111,7 +112,10 @@ class _Reader:
 
     def _named(self, text: str) -> Iterator[str]:
         for word in set(_FILE_NAME.findall(text)):
-            yield from self.by_name.get(word, ())
+            if "/" in word and word in self.names:
+                yield word
+            else:
+                yield from self.by_name.get(word.rpartition("/")[2], ())
         for word in set(_WORD.findall(text)):
             yield from self.targets.get(word.removeprefix("lib"), ())
 

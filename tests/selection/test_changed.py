@@ -40,6 +40,11 @@ def test_the_test_that_must_notice_a_planted_bug_is_chosen(file: str, test: str)
     assert test in select({file}, arrows())
 
 
+def test_a_path_from_the_root_names_one_file() -> None:
+    """The list of planted bugs in linear models names host/glm/shares.py, and no neighbour of that name."""
+    assert "tests/planted/glm.toml" not in arrows()["tests/planted/shares.py"]
+
+
 def test_a_verb_asks_for_a_small_part_of_the_tests() -> None:
     every = [name for name in files_of_the_checkout() if is_test(name)]
     assert 0 < len(select({"cli/stats.py"}, arrows())) < len(every) // 4

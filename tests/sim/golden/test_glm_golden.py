@@ -169,7 +169,7 @@ def test_a_step_is_within_its_rounding(draw: np.random.Generator, bits: int, fra
         (lambda: Step.of(0.0, Numbers(bits=4, batch=8)), "give a positive number"),
         (lambda: Step.of(8.0, Numbers(bits=4, batch=8)), "at least 2.84e-14 and below 8"),
         (lambda: Step.of(2.8e-14, Numbers(bits=4, batch=8)), "at least 2.84e-14"),
-        (lambda: Shares(0), "no features"),
+        (lambda: Shares(0), "0 features"),
         (lambda: Shares(1, workers=33), "33 workers"),
         (lambda: Shares(1, engines=9), "9 engines"),
     ],
