@@ -36,10 +36,12 @@ def test_a_training_three_ways(loss: Loss, rng: random.Random) -> None:
 @pytest.mark.parametrize("loss", list(Loss))
 def test_scales(loss: Loss, rng: random.Random) -> None:
     ends = [0, 1, -1, 65535, 65536, -65536, -65537, 4095, 4096, 1048575, 1048576, -1048577, 2**31 - 1, -(2**31)]
-    activations = np.array(ends + [rng.randrange(-(1 << (n := rng.randrange(1, 31))), 1 << n) for _ in range(3000)])
-    labels = np.array(
-        [rng.randrange(-(1 << 18), 1 << 18) if loss == Loss.SQUARES else rng.choice([-1, 0, 1]) for _ in activations]
-    )
+    classes = [-1, 0, 1]
+    others = [rng.randrange(-(1 << (n := rng.randrange(1, 31))), 1 << n) for _ in range(3000)]
+    activations = np.array([end for end in ends for _ in classes] + others)
+    labels = np.array(classes * len(ends) + [rng.choice(classes) for _ in others])
+    if loss == Loss.SQUARES:
+        labels = np.array([rng.randrange(-(1 << 18), 1 << 18) for _ in activations])
     step = Step(rng.randrange(1 << 15, 1 << 16), 0)
     expected = glm.scales_of(glm.derivatives(loss, activations, labels), step)
     found = [
