@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.cli.job_states import CUT_SHORT, states_of
-from catchment.cli.job_switches import NO_ANSWER, connect_each, connected, provide_generations, take_off
+from catchment.cli.job_switches import connect_each, connected, provide_generations, take_off
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.secret_file import secret_file
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
@@ -310,7 +310,7 @@ def _remove_directly(place: Place, name: str) -> None:
             with _told_if_cut_short(place, name):
                 remove_job(place.store, name, clients)
         except SwitchError as error:
-            if error.code not in NO_ANSWER:
+            if not error.is_silence:
                 raise
             raise SwitchError(f"{error}\n{by_force}", code=error.code) from None
 

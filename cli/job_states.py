@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from catchment.cli.job_switches import MOST_AT_ONCE, NO_ANSWER
+from catchment.cli.job_switches import MOST_AT_ONCE
 from catchment.cli.target import Place
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.client.aside import at_once
@@ -61,7 +61,7 @@ def _look(place: Place) -> Callable[[str], _Seen]:
             if error.code in _NO_PROGRAM:
                 return _Seen()
             back = f"switch {switch} does not answer: `catchment net restart {switch}` brings it back"
-            return _Seen(trouble=back if place.network and error.code in NO_ANSWER else str(error))
+            return _Seen(trouble=back if place.network and error.is_silence else str(error))
         except ControlPlaneError as error:
             return _Seen(trouble=str(error))
 

@@ -14,8 +14,6 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobError
 from catchment.controlplane.jobs.forgotten import take_off_forgotten
 
-NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-"""Codes of a switch that says nothing."""
 MOST_AT_ONCE = 64
 """Switches that are asked at the same time: each that is dead is waited for in full."""
 
@@ -69,7 +67,7 @@ def connected(place: Place, name: str, switches: Iterable[str], way_out: str = "
     with ExitStack() as exits:
         clients, failures = connect_each(place, here, exits)
         for switch, error in failures.items():
-            if not isinstance(error, SwitchError) or error.code not in NO_ANSWER:
+            if not isinstance(error, SwitchError) or not error.is_silence:
                 raise error
             others = [f"switch {other}" for other in failures if other != switch]
             also = f"; nor does {', '.join(others)}" if others else ""

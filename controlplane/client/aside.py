@@ -17,6 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _Asked = TypeVar("_Asked")
+CLOSE_SECONDS = 3.0
+"""How long a connection may take to close."""
 _Order = tuple[Callable[[], Any], "queue.SimpleQueue[tuple[bool, Any]]"]
 
 

@@ -49,6 +49,11 @@ class SwitchError(ControlPlaneError):
         self.code = code
         self.failures = tuple(failures)
 
+    @property
+    def is_silence(self) -> bool:
+        """Whether the switch said nothing, as one that is dead or stopped."""
+        return self.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+
 
 def code_name(number: int) -> str:
     """The canonical name of a status code; a number without a name stays a number."""

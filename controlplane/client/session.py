@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import grpc
 from google.rpc import code_pb2
 
-from catchment.controlplane.client.aside import Aside, within
+from catchment.controlplane.client.aside import CLOSE_SECONDS, Aside, within
 from catchment.controlplane.client.channel import open_channel
 from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.errors import SwitchError, from_rpc
@@ -21,7 +21,6 @@ from catchment.controlplane.client.requests import WRITE
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _T = TypeVar("_T")
-_CLOSE_SECONDS = 3.0
 
 
 class Session:
@@ -172,7 +171,7 @@ class Session:
     def close(self) -> None:
         """Close the stream and the channel; returns even when the switch hangs, or Ctrl-C came in the middle."""
         self._closing = True
-        within(_CLOSE_SECONDS, self._close)
+        within(CLOSE_SECONDS, self._close)
 
     def _close(self) -> None:
         self._outbox.put(None)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import grpc
 
-from catchment.controlplane.client.aside import Aside, within
+from catchment.controlplane.client.aside import CLOSE_SECONDS, Aside, within
 from catchment.controlplane.controller.addressee import addressed_to
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
@@ -18,8 +18,6 @@ from catchment.controlplane.jobs import JobRequest
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME
-
-_CLOSE_SECONDS = 3.0
 
 
 class OperatorClient:
@@ -56,7 +54,7 @@ class OperatorClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        within(_CLOSE_SECONDS, self._channel.close)
+        within(CLOSE_SECONDS, self._channel.close)
 
     def create(self, request: JobRequest) -> Any:
         """Make a job; returns a CreateJobReply with the job and its token."""

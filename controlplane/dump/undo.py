@@ -15,7 +15,6 @@ from catchment.controlplane.client.requests import UPDATES
 
 _AS_BEFORE = ("NOT_FOUND", "ALREADY_EXISTS")
 """What the switch says to the taking back of what had not come so far."""
-_NO_ANSWER = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 _SHOWN = 5
 
 
@@ -97,7 +96,7 @@ class Writer:
                 stay += [one.update for one in error.failures if one.code not in _AS_BEFORE]
                 if not error.failures:
                     stay += map(str, part)
-                if error.code in _NO_ANSWER:
+                if error.is_silence:
                     stay += [str(change.back) for rest in parts for change in rest]
                     break
         if not stay:

@@ -14,7 +14,7 @@ from catchment.wire.generated.constants import DataType
 ENTRY = 64
 """Bytes of an entry: 16 lanes."""
 TENSORS = 32
-_BEYOND = 1 << 38
+_BEYOND = 1 << sync_regs.ADDRESS.fields[0].bits
 """The byte address behind the last one that a tensor can have."""
 SYNC_ID = 0x4E59_5343
 _VERSION = 1
