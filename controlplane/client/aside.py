@@ -7,6 +7,7 @@ that nobody fetches, and to close the channel then takes for ever.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import queue
 import threading
 import weakref
@@ -19,6 +20,7 @@ _T = TypeVar("_T")
 _Asked = TypeVar("_Asked")
 CLOSE_SECONDS = 3.0
 """How long a connection may take to close."""
+_LOOK_SECONDS = 0.5
 _Order = tuple[Callable[[], Any], "queue.SimpleQueue[tuple[bool, Any]]"]
 
 
@@ -39,7 +41,7 @@ class Aside:
         """What a function returns or raises."""
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments, **named)
-        succeeded, value = self._order(lambda: function(*arguments, **named)).get()  # a wait that leaves no lock behind
+        succeeded, value = _awaited(self._order(lambda: function(*arguments, **named)))
         if not succeeded:
             try:
                 raise value
@@ -94,6 +96,16 @@ def within(seconds: float, function: Callable[[], object]) -> bool:
     except queue.Empty:
         return False
     return True
+
+
+def _awaited(outcome: queue.SimpleQueue[_T]) -> _T:
+    """Wait without a lock that Ctrl-C could leave behind, and end the wait for one that came just before it began.
+
+    The interpreter looks for signals before it sleeps, and a signal between the look and the sleep wakes nobody.
+    """
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return outcome.get(timeout=_LOOK_SECONDS)
 
 
 def _work(orders: queue.SimpleQueue[_Order | None], one: _thread.LockType) -> None:

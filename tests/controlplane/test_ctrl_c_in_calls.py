@@ -6,6 +6,7 @@ import _thread
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -144,6 +145,23 @@ def test_calls_at_once_come_to_their_end_after_ctrl_c(monkeypatch: pytest.Monkey
         except KeyboardInterrupt:
             pytest.fail("the main thread has taken a lock")
     assert answers == ["S1", "S2"]
+
+
+def test_ctrl_c_between_the_last_look_and_the_wait_ends_it() -> None:
+    """The interpreter is told of it, and nothing wakes the main thread."""
+    ended, seen = threading.Event(), []
+
+    def call() -> None:
+        time.sleep(0.1)  # the main thread waits
+        _thread.interrupt_main()
+        seen.append(ended.wait(20))
+
+    aside = Aside()
+    with pytest.raises(KeyboardInterrupt):
+        aside(call)
+    ended.set()
+    aside(lambda: None)  # after the call
+    assert seen == [True]
 
 
 def test_no_call_begins_after_ctrl_c() -> None:
