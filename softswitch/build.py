@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from catchment.checkout import build_folder
+from catchment.processors import processors
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.diagnostics import Diagnostic
 from catchment.softswitch.compiler.frontend import check_file
@@ -67,7 +68,7 @@ def build(
         *(["-Werror"] if strict else []),
         *flags,
     ]
-    key = hashlib.sha256("\0".join([identity, *options, code, brought]).encode()).hexdigest()[:20]
+    key = hashlib.sha256("\0".join([identity, processors(), *options, code, brought]).encode()).hexdigest()[:20]
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():

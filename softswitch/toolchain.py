@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 
 from catchment.checkout import ROOT
+from catchment.processors import MARCH, march
 from catchment.softswitch.errors import SwitchError
 
 INCLUDES = (ROOT / "softswitch" / "runtime" / "include", ROOT / "common" / "include")
 INTERNAL = 13
-_MARCH = "CATCHMENT_MARCH"
 _ADVICE = "set CXX to the path of a C++ compiler (g++ 12 or later), without arguments, or unset it"
 
 
@@ -28,7 +28,7 @@ def flags() -> tuple[str, ...]:
     return (
         "-std=c++20",
         "-O3",
-        f"-march={os.environ.get(_MARCH) or 'native'}",
+        f"-march={march()}",
         "-fPIC",
         "-shared",
         "-Wall",
@@ -68,15 +68,15 @@ def fault(command: Sequence[str]) -> str | None:
     said = _refusal_of_nothing(command)
     if said is None:
         return None
-    compiler, march = command[0], os.environ.get(_MARCH)
+    compiler, given = command[0], os.environ.get(MARCH)
     others = [option for option in command if not option.startswith("-march=")]
     if len(others) < len(command) and _refusal_of_nothing(others) is None:
-        if march:
+        if given:
             return (
-                f"{_MARCH}={march}: {compiler} knows no such processors; give a value of its -march, as x86-64-v3, or "
+                f"{MARCH}={given}: {compiler} knows no such processors; give a value of its -march, as x86-64-v3, or "
                 f"unset it to compile for this machine:\n{said}"
             )
-        return f"{compiler} does not take -march=native: set {_MARCH} to a value that it takes:\n{said}"
+        return f"{compiler} does not take -march=native: set {MARCH} to a value that it takes:\n{said}"
     return f"{_named(compiler)} does not even compile an empty file with {' '.join(command[1:])}; {_ADVICE}:\n{said}"
 
 

@@ -130,7 +130,8 @@ def stage(staged: Path, native: Path, programs: Path) -> None:
             _copy(path, package / "build" / "native" / path.relative_to(native))
     _bring_libraries(package / "build" / "native")
     for done in programs.glob("*/done"):
-        shutil.copytree(done.parent, package / "build" / "programs" / done.parent.name)
+        for_any = done.parent.name.removesuffix(f"-{MARCH}")
+        shutil.copytree(done.parent, package / "build" / "programs" / for_any)
     for header in HEADERS:
         _copy(ROOT / header, package / "include" / Path(header).name)
     for name in ("pyproject.toml", "README.md", "LICENSE"):

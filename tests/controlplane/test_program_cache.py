@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from google.protobuf import text_format
 from catchment import checkout
 from catchment.controlplane.client import P4Info
 from catchment.controlplane.programs import cache as programs
+from catchment.controlplane.programs import compilation
+from catchment.controlplane.programs.compilation import Compilation
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target, star
+from catchment.processors import processors
 from catchment.wire.generated import p4info_pb2
 from catchment.wire.generated.constants import MAX_WORKERS
 
@@ -25,24 +28,15 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
     """The definitions of each compilation; the compiler itself only notes them."""
     made: list[Mapping[str, str]] = []
 
-    def note(
-        target: Target,
-        program: Path,
-        defines: Mapping[str, str],
-        folder: Path,
-        externs: Path | None,
-        *,
-        include: Sequence[Path],
-    ) -> PipelineConfig:
-        del externs, include
-        made.append(dict(defines))
-        results = programs._results(target, program, folder)
-        results.p4info.write_text(repr((str(target), sorted(defines.items()))))
-        results.device_config.write_bytes(program.read_bytes())
+    def note(self: Compilation, folder: Path) -> PipelineConfig:
+        made.append(dict(self.defines))
+        results = self.results(folder)
+        results.p4info.write_text(repr((str(self.target), sorted(self.defines.items()))))
+        results.device_config.write_bytes(self.program.read_bytes())
         return results
 
     monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
-    monkeypatch.setattr(programs, "_compile", note)
+    monkeypatch.setattr(Compilation, "run", note)
     return made
 
 
@@ -70,7 +64,7 @@ def test_what_another_user_has_compiled_is_taken_without_writing(
 
     monkeypatch.setattr(programs, "locked", refused)
     assert programs.compile_for(Target.EMBEDDED, source, {}) == first
-    with pytest.raises(programs.CompileError, match=r"lock: Permission denied; CATCHMENT_BUILD_DIR=FOLDER names"):
+    with pytest.raises(compilation.CompileError, match=r"lock: Permission denied; CATCHMENT_BUILD_DIR=FOLDER names"):
         programs.compile_for(Target.EMBEDDED, source, {"LANES": "8"})
     assert len(compiled) == 1
 
@@ -92,6 +86,37 @@ def test_a_checkout_of_another_user_is_built_in_a_folder_of_ones_own(
     assert len(compiled) == 1
     monkeypatch.setattr(checkout, "OTHERS", False)
     assert checkout.build_folder() == checkout.ROOT / "build"
+
+
+def test_each_kind_of_processors_has_its_own(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that machines share has programs with instructions that only some of them know."""
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    names = set()
+    for kind in ["native-0123", "native-4567", "x86-64-v3", "native-0123"]:
+        monkeypatch.setattr(programs, "processors", lambda kind=kind: kind)
+        names.add(programs.compile_for(Target.EMBEDDED, source, {}).device_config)
+    assert len(names) == len(compiled) == 3
+
+
+def test_what_a_package_brings_along_is_for_any_processors(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    made = programs.compile_for(Target.EMBEDDED, source, {}).device_config.parent
+    monkeypatch.setattr(programs, "_SHIPPED", tmp_path / "package")
+    monkeypatch.setattr(programs, "processors", lambda: "others")
+    made.parent.rename(programs._SHIPPED)  # for the processors from before, which are not these
+    programs.compile_for(Target.EMBEDDED, source, {})
+    assert len(compiled) == 2
+    (programs._SHIPPED / made.name).rename(programs._SHIPPED / made.name.removesuffix(f"-{processors()}"))
+    monkeypatch.setattr(programs, "processors", lambda: "yet others")
+    taken = programs.compile_for(Target.EMBEDDED, source, {})
+    assert taken.device_config.is_relative_to(programs.cache_folder())
+    assert len(compiled) == 2
 
 
 def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
@@ -146,7 +171,7 @@ def test_each_target_has_its_own(
 ) -> None:
     source = tmp_path / "x.p4"
     source.write_text("nothing")
-    monkeypatch.setattr(programs, "_p4c", lambda: "/bin/true")
+    monkeypatch.setattr(compilation, "_p4c", lambda: "/bin/true")
     configs = {target: programs.compile_for(target, source, {}) for target in (Target.EMBEDDED, Target.BMV2)}
     assert configs[Target.EMBEDDED].device_config != configs[Target.BMV2].device_config
     assert len(compiled) == 2
@@ -156,23 +181,14 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
     """The text takes a third of a second of every start of a switch; it is read once."""
     message = p4info_pb2.P4Info(tables=[{"preamble": {"id": 7, "name": "ingress.jobs", "alias": "jobs"}, "size": 64}])
 
-    def compile_(
-        target: Target,
-        program: Path,
-        defines: Mapping[str, str],
-        folder: Path,
-        externs: Path | None,
-        *,
-        include: Sequence[Path],
-    ) -> PipelineConfig:
-        del defines, externs, include
-        results = programs._results(target, program, folder)
+    def compile_(self: Compilation, folder: Path) -> PipelineConfig:
+        results = self.results(folder)
         results.p4info.write_text(text_format.MessageToString(message))
         results.device_config.write_bytes(b"code")
         return results
 
     monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
-    monkeypatch.setattr(programs, "_compile", compile_)
+    monkeypatch.setattr(Compilation, "run", compile_)
     source = tmp_path / "x.p4"
     source.write_text("nothing")
     switch = star(["a"], program=source).switch("s1")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane.programs.cache import CompileError, compile_for
+from catchment.controlplane.programs.cache import compile_for
+from catchment.controlplane.programs.compilation import CompileError
 from catchment.controlplane.topology import Target
 from catchment.softswitch.build import build
 from catchment.softswitch.errors import SwitchError
@@ -92,3 +93,14 @@ def test_what_is_wrong_with_the_program_stays_a_bug(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("CXX", str(compiler(tmp_path, program, made)))
     told = refusal(tmp_path)
     assert "(a bug in the P4 compiler):\noh" in told and os.environ["CXX"] not in told
+
+
+def test_each_kind_of_processors_has_a_library_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that machines share has instructions that only some of them know."""
+    monkeypatch.setenv("CXX", str(compiler(tmp_path, 'for last; do :; done; echo > "$last"')))
+    made = []
+    for kind in ["native-0123", "native-4567", "native-0123"]:
+        monkeypatch.setattr("catchment.softswitch.build.processors", lambda kind=kind: kind)
+        made.append(build(PROGRAM, cache_dir=tmp_path / "cache").shared_object)
+    assert made[0] == made[2] != made[1]
+    assert all(library.exists() for library in made)

@@ -54,7 +54,7 @@ def test_the_sdist_holds_what_is_under_version_control(tmp_path: Path) -> None:
 def test_what_a_wheel_holds(tmp_path: Path) -> None:
     """The wheel holds what this checkout has built; the compiled program is a stand-in: a real one takes a minute."""
     package = backend()
-    program = tmp_path / "programs" / "0123"
+    program = tmp_path / "programs" / f"0123-{package.MARCH}"
     program.mkdir(parents=True)
     for name in ("done", "program.so"):
         (program / name).touch()
