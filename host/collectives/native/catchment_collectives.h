@@ -167,7 +167,8 @@ typedef struct catchment_call {
   uint32_t tag;       /* must be equal on all ranks */
   uint64_t elements;  /* of `source` on each rank; a multiple of the ranks for REDUCE_SCATTER */
   const void* source; /* both stay in place until the operation is done */
-  void* target;       /* may be `source` */
+  void* target;       /* may be `source`; of parts, this rank's own in the other array; not checked:
+                         a result anywhere else in `source` is wrong */
   int64_t timeout_ns; /* 0: the communicator's */
   /* Of all_gather and reduce_scatter, bytes in whole words: rank r's part is `blocks` blocks of
    * `block`, block j at r * step + j * stride of the target (all_gather) or of the source
