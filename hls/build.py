@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from catchment.checkout import ROOT
+from catchment.program import run_program
 
 HLS = ROOT / "hls"
 # Stands in for what only Vitis has.
@@ -96,7 +97,7 @@ def ring_scoreboard() -> ctypes.CDLL:
 
 
 def main() -> int:
-    """Runs the C simulation; returns its exit status."""
+    """Build the HLS kernels, and run their C simulation."""
     try:
         program = compile_kernels("csim.cpp", "csim")
     except HlsError as error:
@@ -106,4 +107,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

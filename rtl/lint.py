@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 
+from catchment.program import run_program
 from catchment.rtl.verilate import RtlError, lint_all
 
 
 def main() -> int:
-    """Command line entry; returns the exit status."""
+    """Lint every hardware module; any warning is an error."""
     try:
         lint_all()
     except RtlError as error:
@@ -21,4 +22,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -1,5 +1,6 @@
 // Proves of group_scheduler, for any place in a ring of 2 to 16 devices: a leader says GO for a tensor only when all devices have
 // said READY since the last GO for it, once, and lets AHEAD run; GOs are run and passed on in the order of their turns, each once.
+// A message that is new to the ring enters only where two places are free, and one that came around where one is.
 //
 // One device is proved at a time.  Of its neighbours it assumes what is proved of it: GOs come in the order of their turns.  A
 // leader assumes nothing of GOs, its own being the only ones, so the argument starts there and goes around the ring.
@@ -103,6 +104,8 @@ module group_scheduler_fv
       passed_on : assert (!passes_on || (leaves && m_message == s_message));
       own_ready : assert (!(posts && !keeps_ready) || (leaves && m_message.kind == MESSAGE_READY && m_message.tensor == s_tensor
                                                        && m_message.device == position_reg && m_message.urgent == s_urgent));
+      // A message that is new to the ring leaves a place free in it.
+      free_place : assert (!m_message_valid || m_message_places == (m_message.device == position_reg ? 2'd2 : 2'd1));
       nothing_else : assert (!leaves || says_go || passes_on || (posts && !keeps_ready));
       whole : assert (first_reg || !broken);
       ready_has_room : assert (!dut.complete || &dut.ready_room);

@@ -15,7 +15,7 @@ module glm_worker
     parameter int unsigned MODEL_ROWS = 16384,
     parameter int unsigned REPLAY_WORDS = 8192,
     parameter int unsigned BUFFER_WORDS = 256,
-    // number of rounds in flight, a power of two
+    // number of rounds in flight, a power of two, 2..32768
     parameter int unsigned SLOTS = RoundSlots,
     localparam int unsigned IndexBits = $clog2(MODEL_ROWS),
     localparam int unsigned EngineBits = ENGINES > 1 ? $clog2(ENGINES) : 1

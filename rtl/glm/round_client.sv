@@ -8,7 +8,7 @@ module round_client
   import serial_pkg::*;
   import transport_pkg::*;
 #(
-    // number of rounds in flight, a power of two
+    // number of rounds in flight, a power of two, 2..32768
     parameter int unsigned SLOTS = RoundSlots
 ) (
     input  logic            clk,

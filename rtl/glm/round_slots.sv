@@ -9,7 +9,7 @@ module round_slots
   import serial_pkg::*;
   import transport_pkg::TimerFloor;
 #(
-    // number of rounds in flight, a power of two, at least 2
+    // number of rounds in flight, a power of two, 2..32768
     parameter int unsigned SLOTS = 64,
     // clocks that a round waits at least
     parameter logic [31:0] FLOOR = TimerFloor
@@ -58,8 +58,9 @@ module round_slots
   // the longest time that, as a serial number, lies ahead of now
   localparam logic [31:0] WaitMost = 32'h7fff_ffff;
 
-  if (SLOTS < 2 || SLOTS != 1 << SlotBits) begin : gen_bad_slots
-    $fatal(1, "round_slots: SLOTS must be a power of two, at least 2");
+  // `slots`, which it is compared with, has 16 bits.
+  if (SLOTS < 2 || SLOTS > 32768 || SLOTS != 1 << SlotBits) begin : gen_bad_slots
+    $fatal(1, "round_slots: SLOTS must be a power of two, 2..32768");
   end
 
   typedef enum logic [1:0] {
@@ -126,8 +127,11 @@ module round_slots
   wire              late_valid = late_reg && flies(late_seq_reg) && late_state != CONFIRMED;
   wire              late_goes  = late_valid && (late_state == AWAITS_SUM || told_reg);
 
-  assign send_fresh = run_reg && fresh_valid && room;
-  assign send_valid = run_reg && (send_fresh || ack_goes || late_goes);
+  // The next stream's settings may be here in the clock in which `enable` is low first: no frame of this stream leaves with them.
+  wire going = run_reg && enable;
+
+  assign send_fresh = going && fresh_valid && room;
+  assign send_valid = going && (send_fresh || ack_goes || late_goes);
   assign send_again = !send_fresh && !ack_goes;
   assign send_ack   = !send_fresh && (ack_goes || late_state == AWAITS_CONFIRMATION);
   assign send_seq   = send_fresh ? next_reg : ack_goes ? ack_seq : late_seq_reg;

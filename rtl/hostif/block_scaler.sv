@@ -54,7 +54,7 @@ module block_scaler
     input  logic              m_scale_ready
 );
 
-  localparam int unsigned Beats = VECTOR_BYTES / 64;
+  localparam int unsigned Beats = VECTOR_BYTES < 64 ? 1 : VECTOR_BYTES / 64;  // the transport refuses less
   localparam int unsigned CountBits = $clog2(2 * Beats);
   // A vector of 16-bit elements is half as many beats, unless lanes are packed.  Needs that are on their way through the meter have room, too.
   localparam int unsigned Needs = 2 * BUFFER_BEATS / Beats < 64 ? 64 : 2 * BUFFER_BEATS / Beats;

@@ -15,6 +15,8 @@ from catchment.rtl.verilate import RtlError, lint
         ("nic", {"BURST_BEATS": 64, "READ_BEATS": 64, "WRITE_BEATS": 64, "QUEUE_DEPTH": 128}),
         ("sync_node", {"ENTRIES": 2, "WINDOW": 2}),
         ("sync_node", {"ENTRIES": 512, "WINDOW": 512}),
+        ("round_client", {"SLOTS": 2}),
+        ("round_client", {"SLOTS": 32768}),
     ],
 )
 def test_the_ends_of_the_ranges_are_built(top: str, parameters: dict[str, int]) -> None:
@@ -26,6 +28,8 @@ def test_the_ends_of_the_ranges_are_built(top: str, parameters: dict[str, int]) 
     [
         ("nic", {"QUEUE_DEPTH": 256}, "QUEUE_DEPTH must be a power of two, 2..128"),
         ("nic", {"QUEUE_DEPTH": 1}, "QUEUE_DEPTH must be a power of two, 2..128"),
+        ("nic", {"VECTOR_BYTES": 32}, "transport: VECTOR_BYTES must be 64, 128, .. 8192"),
+        ("round_client", {"SLOTS": 65536}, "SLOTS must be a power of two, 2..32768"),
         ("sync_node", {"ENTRIES": 1024}, "DATA_ROOM and MESSAGE_ROOM must be less than what credits count"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import transport_nic
-from nic_lab import WORDS, Lab
+from nic_lab import WORDS, Host, Lab
 from numpy.typing import NDArray
 from transport_frames import sum_frame
 from transport_network import CALM, ROOT_PORT, Job, embedded_switch, mac_of, model_switch, settings_of, some_faults
@@ -358,3 +358,52 @@ def test_the_driver_refuses_what_is_no_nic_and_memory_that_does_not_fit(rng: ran
     with pytest.raises(NicError, match="release it once"):
         memory.release(first)
     assert memory.allocate(PAGE).bytes.size == PAGE
+
+
+def stalls(host: Host) -> dict[str, int]:
+    """What the counters of stalls have gone on by, of those that did, since they were read last."""
+    names = ("PUSH_MEMORY", "PUSH_TRANSPORT", "PULL_WAIT", "VECTOR_WAIT", "PULL_MEMORY")
+    host.port.run(64)
+    found = {name: host.driver.statistic(regs.HostStatistic[f"{name}_CLOCKS"]) for name in names}
+    return {name: count for name, count in found.items() if count}
+
+
+def test_stalls_are_counted_by_their_cause(rng: random.Random) -> None:
+    """Each with all others away: what a NIC waits for is made to last, and a reset begins the counters anew."""
+    with lab(rng, 1, hops=CALM) as there:
+        worker, root = there.hosts[0], there.root()
+
+        def fresh() -> None:
+            for port, host in there.hosts.items():
+                host.port.nic.pace(Pace())
+                host.driver.soft_reset()
+                there.begin(port, UP, DOWN)
+
+        root.pull(4096, DataType.FP32)
+        root.port.run(2000)
+        assert 1900 < stalls(root)["PULL_WAIT"] <= 2100 and len(stalls(root)) == 1
+        fresh()
+        for seq in range(32):
+            root.port.receive(sums_to_the_root(there, seq, flags=Flag.LAST if seq == 31 else 0))
+        root.port.run(2000)
+        assert 1900 < stalls(root)["VECTOR_WAIT"] <= 2100 and len(stalls(root)) == 1
+        root.port.nic.pace(Pace(write_stall=256))
+        pull = root.pull(32 * 256, DataType.FP32)
+        root.port.run(2000)
+        assert 1600 < stalls(root)["PULL_MEMORY"] <= 2100, "more beats than find room beside memory"
+        root.port.nic.pace(Pace())
+        there.finish([pull])
+        fresh()
+        worker.port.nic.pace(Pace(latency=2000))
+        worker.push(values(0, 0, 16, DataType.FP32), DataType.FP32, 3)
+        worker.port.run(1900)
+        assert 1700 < stalls(worker)["PUSH_MEMORY"] <= 1964 and len(stalls(worker)) == 1
+        fresh()
+        worker.port.nic.pace(Pace(tx_stall=256))
+        worker.push(values(0, 0, 64 * 1100, DataType.FP32), DataType.FP32, 3)
+        worker.port.run(9000)
+        before = stalls(worker)
+        worker.port.run(2000)
+        after = stalls(worker)
+        assert after["PUSH_TRANSPORT"] - before["PUSH_TRANSPORT"] >= 2000
+        assert after["PUSH_MEMORY"] == before["PUSH_MEMORY"] and len(after) == 2

@@ -18,6 +18,9 @@ STREAM = StreamSettings(gen=9, base_seq=BASE, window=8, slots=1024)
 WIDE = replace(STREAM, window=1024)
 QUIET = 1 << 24  # clocks: no timer runs out meanwhile
 SILENT = Settings(STREAM, STREAM, all_reduce=True, rto=QUIET, rto_most=QUIET, heartbeat_interval=QUIET)
+STATS_OF_FRAMES = (
+    "TX_BYTES", "TX_VECTORS", "TX_HEARTBEATS", "RX_BYTES", "RX_FRAMES", "RX_VECTORS", "RX_SATURATED", "RX_HEARTBEATS",
+)  # fmt: skip
 GRADIENTS = replace(SILENT, rx=replace(STREAM, gen=10), all_reduce=False)
 
 
@@ -380,3 +383,40 @@ def test_reset_at_any_clock(rng: random.Random) -> None:
             nic.run(100)
             assert len(nic.vectors()) == 1
             assert nic.stat("TX_VECTORS") == (before.tx_next - BASE) % M32
+
+
+def test_bytes_frames_and_stalls_are_counted(rng: random.Random) -> None:
+    with Nic(Role.WORKER, replace(SILENT, tx=WIDE, rx=WIDE), rng.getrandbits(32)) as nic:
+        nic.start()
+        nic.gaps(Gaps(net_stall=256))
+        push(nic, rng, 3)
+        nic.run(500)
+        assert 400 < nic.stat("TX_LINK_CLOCKS") <= 500
+        assert nic.stat("RX_HOST_CLOCKS") == 0
+        nic.gaps(Gaps(host_stall=256))
+        arriving = [sum_frame(nic.settings, (BASE + i) % M32, flags=Flag.SAT if i else 0) for i in range(3)]
+        arriving.append(rng.randbytes(100))
+        for frame in arriving:
+            nic.receive(frame)
+        nic.run(500)
+        assert 400 < nic.stat("RX_HOST_CLOCKS") <= 500
+        nic.gaps(Gaps())
+        push(nic, rng, 200)
+        for i in range(3, 203):
+            arriving.append(sum_frame(nic.settings, (BASE + i) % M32))
+            nic.receive(arriving[-1])
+        nic.run(2000)
+        for name in ("TX_LINK_CLOCKS", "RX_HOST_CLOCKS"):
+            assert nic.stat(name) < 600, "beats that are taken do not wait"
+        frames = [frame for _, frame in nic.frames()]
+        types = [parsed(frame)[0].type for frame in frames]
+        found = {name: nic.stat(name) for name in STATS_OF_FRAMES}
+        assert found == {
+            "TX_BYTES": sum(map(len, frames)), "TX_VECTORS": 203, "TX_HEARTBEATS": types.count(PacketType.HB),
+            "RX_BYTES": sum(map(len, arriving)), "RX_FRAMES": 204, "RX_VECTORS": 203,
+            "RX_SATURATED": 2, "RX_HEARTBEATS": 0,
+        }  # fmt: skip
+        assert len(nic.vectors()) == 203 and found["TX_HEARTBEATS"]
+        nic.receive(merged_frame(nic.settings, BASE + 3, BASE + 1027))
+        nic.run(100)
+        assert nic.stat("RX_HEARTBEATS") == 1

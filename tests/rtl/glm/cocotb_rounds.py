@@ -26,6 +26,8 @@ PATIENCE = 100_000
 LANES = 8
 SLOTS = 16
 """The slots of the device that is built; more than acknowledgements have room for."""
+BASE = (1 << 32) - 20
+"""The first round, so that numbers pass the end of 32 bits."""
 # Bytes of a frame that are compared or summed: any change is seen.
 CHECKED = (*range(6), *range(12, 40))
 WAYS = ("byte", "short", "long", "damaged", "noise")
@@ -103,23 +105,31 @@ class Network:
         return self.seen + Counter(lost=line["lost"], doubled=line["duplicated"], good=good)
 
 
-class Lacks:
-    """What a device's frames say of the oldest round whose sum it lacks."""
+class Sent:
+    """What a device's frames say: their flags, and the oldest round whose sum it lacks."""
 
-    def __init__(self, first: int) -> None:
-        self._said, self._acknowledged = first, set[int]()
+    def __init__(self, first: int, slots: int) -> None:
+        self._said, self._slots = first, slots
+        self._acknowledged, self._begun = set[int](), set[int]()
 
-    def check(self, frame: bytes) -> None:
-        """Every frame says it, never less than before; an acknowledgement counts every round that was acknowledged."""
+    def check(self, frame: bytes, cut: list[bool]) -> None:
+        """Every frame says it, never less than before; an acknowledgement counts every round that was acknowledged.
+
+        `cut` has, of the rounds that have begun, whether a lane was cut: each frame with lanes says so, no other.
+        """
         header = Header.unpack(frame, HEADER_OFFSET)
         assert header.flags & Flag.ACKV, header
         assert (header.ack - self._said) % (1 << 32) < SLOTS, f"round {self._said} was here, then {header}"
         self._said = header.ack
+        saturated = bool(header.flags & Flag.SAT)
         if header.type == PacketType.ACK:
             self._acknowledged.add(header.seq)
-            assert header.ack not in self._acknowledged, header
+            assert header.ack not in self._acknowledged and not saturated, header
         else:
-            assert (header.seq - header.ack) % (1 << 32) < SLOTS, header
+            assert (header.seq - header.ack) % (1 << 32) < self._slots, header
+            assert bool(header.flags & Flag.RETX) == (header.seq in self._begun), header
+            self._begun.add(header.seq)
+            assert saturated == cut[(header.seq - BASE) % (1 << 32)], header
 
 
 def drive_network(dut: Any, beat: Beat | None) -> None:
@@ -170,12 +180,13 @@ def check_counts(counts: int, seen: Counter[str]) -> None:
 async def every_round_once_in_order(dut: Any) -> None:
     """Sums come back in order, each once; what is forged is refused, and counted, one by one."""
     rng = random.Random(SEED)
-    job = SlotJob(1, slots=8, base_seq=(1 << 32) - 20, rto=400)
+    job = SlotJob(1, slots=8, base_seq=BASE, rto=400)
     network = Network(job, rng)
     await begin(dut, job.rounds(0))
-    to_send = deque(rng.getrandbits(32 * LANES) for _ in range(ROUNDS))
+    to_send = deque((rng.getrandbits(32 * LANES), rng.random() < 0.3) for _ in range(ROUNDS))
     expected = to_send.copy()
-    frame, clocks, offered, lacks = bytearray(), 0, False, Lacks(job.base_seq)
+    cut = [saturated for _, saturated in to_send]
+    frame, clocks, offered, frames = bytearray(), 0, False, Sent(BASE, job.slots)
     while expected or not int(dut.idle.value) or not network.empty:
         clocks += 1
         assert clocks < PATIENCE, f"{len(expected)} rounds are left: {dict(network.seen)}"
@@ -183,7 +194,7 @@ async def every_round_once_in_order(dut: Any) -> None:
         offered = offered or (bool(to_send) and rng.random() < 0.7)
         dut.s_valid.value = int(offered)
         if offered:
-            dut.s_lanes.value = to_send[0]
+            dut.s_lanes.value, dut.s_saturated.value = to_send[0]
         dut.m_ready.value = int(rng.random() < 0.6)
         dut.m_axis_tready.value = int(rng.random() < 0.8)
         drive_network(dut, network.next_beat())
@@ -193,9 +204,10 @@ async def every_round_once_in_order(dut: Any) -> None:
             to_send.popleft()
             offered = False
         if dut.m_valid.value and dut.m_ready.value:
-            assert int(dut.m_lanes.value) == expected.popleft(), f"round {ROUNDS - len(expected) - 1}"
+            found = int(dut.m_lanes.value), bool(dut.m_saturated.value)
+            assert found == expected.popleft(), f"round {ROUNDS - len(expected) - 1}"
         if (whole := sent(dut, frame)) is not None:
-            lacks.check(whole)
+            frames.check(whole, cut)
             network.take(whole)
     for _ in range(8):
         await RisingEdge(dut.clk)
@@ -237,6 +249,85 @@ async def sums_while_nothing_can_be_sent(dut: Any) -> None:
     assert (begun, sums, confirmed, refused) == (SLOTS, SLOTS, SLOTS, 0) and not expected
     # Eight wait in the queue, one at its end; the frame on its way is another.
     assert repeated >= SLOTS - 10, "no acknowledgement was without room"
+
+
+@cocotb.test()
+async def a_stream_that_ends_leaves_nothing_to_the_next(dut: Any) -> None:
+    """Streams end with rounds in every state, answers under way and a sum that nobody takes; the next has its own."""
+    rng = random.Random(SEED)
+    await begin(dut, SlotJob(1, gen=1, slots=SLOTS).rounds(0))
+    waiting, frame = Counter[str](), bytearray()
+    for gen in range(2, 30):
+        job = SlotJob(1, gen=gen, slots=SLOTS, base_seq=rng.getrandbits(32), rto=400)
+        await RisingEdge(dut.clk)
+        dut.rounds.value = LAYOUT.pack(job.rounds(0).values(False))
+        await ReadOnly()
+        sent(dut, frame)  # a beat of the stream before may leave
+        await RisingEdge(dut.clk)
+        dut.rounds.value = LAYOUT.pack(job.rounds(0).values())
+        inject, answers = model_switch(job), deque[Beat]()
+        begun, handed, clocks = deque[int](), 0, rng.randrange(40, 120)
+        # Whoever takes sums stalls until near the end, and at the end of every other stream, too.
+        patient = clocks - 20 if gen % 2 else clocks
+        lanes = rng.getrandbits(32 * LANES)
+        for clock in range(clocks):
+            await FallingEdge(dut.clk)
+            dut.s_valid.value, dut.s_lanes.value = 1, lanes
+            dut.m_ready.value = int(clock >= patient)
+            dut.m_axis_tready.value = int(rng.random() < 0.9)
+            drive_network(dut, answers.popleft() if answers and rng.random() < 0.5 else None)
+            await ReadOnly()
+            if dut.m_valid.value and dut.m_ready.value:
+                assert int(dut.m_lanes.value) == begun.popleft(), f"stream {gen}"
+                handed += 1
+            if dut.s_ready.value:
+                begun.append(lanes)
+                lanes = rng.getrandbits(32 * LANES)
+            if (whole := sent(dut, frame)) is not None:
+                header = Header.unpack(whole, HEADER_OFFSET)
+                began = (header.seq - job.base_seq) % (1 << 32) < len(begun) + handed
+                assert header.gen != gen or began, f"stream {gen} has no round of {header}"
+                for _, answer in inject(0, whole):
+                    answers += beats_of(answer)
+        waiting["sum"] += int(dut.m_valid.value)
+        waiting["handed"] += handed
+        waiting["answer"] += len(answers) > 0
+    assert all(waiting[what] > 5 for what in ("sum", "handed", "answer")), waiting
+
+
+@cocotb.test()
+async def a_reset_in_the_middle_of_frames_leaves_nothing_of_them(dut: Any) -> None:
+    """Half of a sum has arrived and half of a frame has left; then a frame is heard at once, and one leaves whole."""
+    job = SlotJob(1, slots=SLOTS, rto=4000)
+    for _ in range(2):
+        await begin(dut, job.rounds(0))
+        inject, frame, answers = model_switch(job), bytearray(), deque[Beat]()
+        frames = clocks = 0
+        offered = True
+        while frames < 2 or not int(dut.idle.value):
+            clocks += 1
+            assert clocks < 400, "the round waits to be repeated"
+            await FallingEdge(dut.clk)
+            dut.s_valid.value, dut.s_lanes.value, dut.m_ready.value = int(offered), 5, 1
+            dut.m_axis_tready.value = 1
+            drive_network(dut, answers.popleft() if answers else None)
+            await ReadOnly()
+            offered = offered and not dut.s_ready.value
+            if (whole := sent(dut, frame)) is not None:
+                frames += 1
+                answers += [beat for _, answer in inject(0, whole) for beat in beats_of(answer)]
+        assert frames == 2, "partial activations and an acknowledgement"
+        assert counts_of(int(dut.counts.value))[1:] == [0, 0, 1, 1, 0, 1]
+        # The next round is cut on both ways.
+        await FallingEdge(dut.clk)
+        dut.s_valid.value = 1
+        drive_network(dut, (0, (1 << BEAT) - 1, 0, 0))
+        await RisingEdge(dut.clk)
+        await FallingEdge(dut.clk)
+        drive_network(dut, None)
+        await ReadOnly()
+        assert dut.m_axis_tvalid.value and not dut.m_axis_tlast.value
+        await RisingEdge(dut.clk)
 
 
 async def times_of_one_round(dut: Any, rto: int, clocks: int) -> list[int]:

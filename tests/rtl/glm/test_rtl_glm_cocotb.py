@@ -19,6 +19,13 @@ def test_against_the_golden_model(top: str, seed: int, monkeypatch: pytest.Monke
     run_cocotb(top, "cocotb_glm", seed=seed, monkeypatch=monkeypatch, folder=HERE)
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("engines", [1, 3, 8])
+def test_activations(engines: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters = {"ENGINES": engines}
+    run_cocotb("activations", "cocotb_glm", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters=parameters)
+
+
 @pytest.mark.slow
 def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"ENGINES": 1, "MODEL_ROWS": 64, "REPLAY_WORDS": 256, "BUFFER_WORDS": 32, "SLOTS": 8}
