@@ -14,6 +14,8 @@ from urllib.parse import quote
 MARCH: Final = "CATCHMENT_MARCH"
 """The environment's variable that names others than this machine's."""
 
+_LONGEST: Final = 64
+"""Characters of a name: a file's has 255 at most."""
 _DESCRIPTION: Final = Path("/proc/cpuinfo")
 _TELLING: Final = frozenset(
     {"vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU architecture", "CPU part", "Features"}
@@ -32,13 +34,18 @@ def processors() -> str:
     others, which end at an instruction that this one lacks.
     """
     if march() != "native":
-        return quote(march(), safe="")
+        name = quote(os.fsencode(march()), safe="")
+        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{_digest(name)}"
     try:
         with _DESCRIPTION.open(encoding="utf-8") as lines:
             told = _first(lines)
     except OSError:
         told = platform.machine()
-    return f"native-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    return f"native-{_digest(told)}"
+
+
+def _digest(told: str) -> str:
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
 def _first(lines: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from catchment.cli.seconds import seconds_option
 from catchment.cli.signals import woken_by
 from catchment.cli.tap import CaptureError, Listener, Tap, switch_port_taps
 from catchment.cli.target import Place, TopologyOption, find_place, interface_of
-from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment.controlplane.diagnosis.pcapng import INBOUND, LONGEST_SNAP, OUTBOUND, PcapngWriter
 from catchment.controlplane.topology import Host
 from catchment.ending_signals import ending_signals
 
@@ -38,7 +38,7 @@ def capture(
     ),
     count: Annotated[int | None, typer.Option("--count", "-c", help="End after so many frames.", min=1)] = None,
     seconds: Annotated[float | None, seconds_option("--seconds", "-s", help="End after so long.")] = None,
-    snap: Annotated[int, typer.Option(help="Bytes of each frame to keep; 0: all.", min=0)] = 0,
+    snap: Annotated[int, typer.Option(help="Bytes of each frame to keep; 0: all.", min=0, max=LONGEST_SNAP)] = 0,
     topology: TopologyOption = None,
 ) -> None:  # fmt: skip
     """Write what passes to a file until Ctrl-C: `capture s1:1 w0 -o run.pcapng`.
@@ -90,6 +90,8 @@ def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[
     """The places that a word means, each with its taps; they are numbered from `first`."""
     if word.startswith("iface="):
         name = word.removeprefix("iface=")
+        if not name or not name.isprintable():
+            raise CaptureError(f"{name!r} is no name of an interface; `ip link` lists them")
         return [(name, [Tap(name, None, first, INBOUND, OUTBOUND)])]
     place = find_place(topology)
     if place.network is None:

@@ -254,7 +254,7 @@ def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
     from catchment.host.torch import layers_of, table_of  # noqa: PLC0415
 
     module, _, function = made_by.partition(":")
-    if not module or not function:
+    if not module or not function or module.startswith("."):
         raise typer.BadParameter(f"--model {made_by}: name MODULE:FUNCTION, as models:make")
     sys.path.insert(0, "")  # as `python -m` does
     try:
@@ -263,20 +263,27 @@ def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
             raise ValueError(f"{function} is no function")
     except (ImportError, AttributeError, ValueError) as error:
         raise typer.BadParameter(f"--model {made_by}: {error}; name MODULE:FUNCTION") from error
+    except Exception as error:  # a user's module may raise anything
+        raise OptimizerError(f"--model {made_by}: {_in_words(error)}; its module is imported first") from error
     finally:
         sys.path.remove("")
     try:
         with torch.device("meta"):
             made = make()
     except Exception as error:  # a user's function may raise anything
-        last = traceback.extract_tb(error.__traceback__)[-1]
         raise OptimizerError(
-            f"--model {made_by}: {type(error).__name__} at {last.filename}:{last.lineno}: {error}; it is called "
-            "without arguments, its tensors on torch's device meta"
+            f"--model {made_by}: {_in_words(error)}; it is called without arguments, its tensors on torch's device meta"
         ) from error
     if not isinstance(made, torch.nn.Module):
         raise typer.BadParameter(f"--model {made_by}: it makes {type(made).__name__}, no torch.nn.Module")
     return table_of(layers_of(made, layers or None))
+
+
+def _in_words(error: Exception) -> str:
+    """An exception of a user's code, and where that is."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = "" if isinstance(error, SyntaxError) else f" at {last.filename}:{last.lineno}"  # which has it in its words
+    return f"{type(error).__name__}{where}: {error}"
 
 
 def _chosen(store: Store, snapshot: str | None) -> ModelState:

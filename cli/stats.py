@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import signal
 import sys
 import time
@@ -17,8 +18,10 @@ from rich.console import Group
 from rich.live import Live
 
 from catchment.cli.each_switch import on_each
+from catchment.cli.job_switches import looked_at
 from catchment.cli.output import JsonOption, print_json, print_parts, printable
 from catchment.cli.seconds import seconds_option
+from catchment.cli.signals import woken_by
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
 from catchment.controlplane.client import SwitchError
@@ -121,9 +124,10 @@ def _serve(place: Place, names: Sequence[str], told: str) -> None:
             port = serve(SwitchCollector(poller.latest), *where).port
         except OSError as error:
             raise ControlPlaneError(f"--prometheus {told}: {error.strerror}") from None
-        typer.echo(f"metrics at http://{where[0]}:{port}/metrics; Ctrl-C ends it")
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.pause()
+        # Whoever reads the line may press it at once, even just before the wait begins.
+        with contextlib.suppress(KeyboardInterrupt), woken_by(signal.SIGINT) as stop:
+            typer.echo(f"metrics at http://{where[0]}:{port}/metrics; Ctrl-C ends it")
+            select.select([stop], [], [])
 
 
 def _look_if_up(place: Place, name: str) -> Look | None:
@@ -181,13 +185,8 @@ def diagnose(
     group = place.jobs().get(name)
     if misfit := group.misfit(place.topology):
         raise JobError(misfit)
-    with ExitStack() as exits:
-        clients, missing = {}, []
-        for switch in group.switches:
-            try:
-                clients[switch] = exits.enter_context(place.connect(switch, read_only=True))
-            except SwitchError:
-                missing.append(Missing(switch, switch, 0, None))
+    with looked_at(place, group.switches) as clients:
+        missing = [Missing(switch, switch, 0, None) for switch in group.switches if switch not in clients]
         missing += diagnose_group(group, clients, interval=seconds)
         silent = {one.switch for one in missing if one.packets is None}
         answering = {name: client for name, client in clients.items() if name not in silent}

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from catchment.cli.output_path import check_folder
+from catchment.controlplane.errors import ControlPlaneError
 from catchment.demo.orchestrate import run
 from catchment.ending_signals import ended_as_by_ctrl_c
 from catchment.program import one_of, run_program
@@ -93,9 +95,10 @@ def demo(
     try:
         options = TrainingOptions(**context.params)
         status = 1
+        check_folder("--output", options.output)
         with ended_as_by_ctrl_c():
             run(options, console)
-    except (LabError, OSError) as error:
+    except (LabError, ControlPlaneError, OSError) as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
         return status
     except KeyboardInterrupt:

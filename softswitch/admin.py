@@ -76,10 +76,14 @@ class SwitchAdmin:
         self.close()
 
     def _ask(self, request: str) -> dict[str, Any]:
-        if "\n" in request:
-            raise SwitchAdminError("a request is one line")
         try:
-            self._socket.sendall(request.encode() + b"\n")
+            sent = request.encode()
+        except UnicodeEncodeError:
+            raise SwitchAdminError(f"{request!r} is not all UTF-8, which a request to the switch has to be") from None
+        if b"\n" in sent:
+            raise SwitchAdminError(f"{request!r} has a line break; a request to the switch is one line")
+        try:
+            self._socket.sendall(sent + b"\n")
             line = self._answers.readline()
         except OSError as error:
             raise SwitchAdminError(f"the switch at {self._path} does not answer: {error}") from error

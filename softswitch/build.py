@@ -68,7 +68,8 @@ def build(
         *(["-Werror"] if strict else []),
         *flags,
     ]
-    key = hashlib.sha256("\0".join([identity, processors(), *options, code, brought]).encode()).hexdigest()[:20]
+    depends_on = "\0".join([identity, processors(), *options, code, brought])
+    key = hashlib.sha256(depends_on.encode(errors="surrogateescape")).hexdigest()[:20]
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():
@@ -84,7 +85,9 @@ def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path, 
         draft = Path(temporary) / cpp.name
         draft.write_text(code)
         made = draft.with_suffix(".so")
-        result = subprocess.run([*command, str(draft), "-o", str(made)], check=False, capture_output=True, text=True)
+        result = subprocess.run(
+            [*command, str(draft), "-o", str(made)], check=False, capture_output=True, text=True, errors="replace"
+        )
         draft.replace(cpp)
         if result.returncode != 0 or not made.exists():
             if (wrong := fault(command)) is not None:

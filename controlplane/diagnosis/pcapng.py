@@ -12,6 +12,7 @@ _OPTION_END, _IF_NAME, _IF_DESCRIPTION, _IF_TSRESOL, _EPB_FLAGS = 0, 2, 3, 9, 2
 _NANOSECONDS = 9
 _APPLICATION, _USERAPPL = "catchment", 4
 
+LONGEST_SNAP = 2**32 - 1
 INBOUND, OUTBOUND = 1, 2
 """Which way a frame went, seen from the interface."""
 
@@ -21,7 +22,7 @@ class PcapngWriter:
 
     Args:
         out: takes the bytes; each frame is flushed, so that a reader sees it at once.
-        snap: bytes of a frame that are kept; 0: all.
+        snap: bytes of a frame that are kept, LONGEST_SNAP at the most; 0: all.
     """
 
     def __init__(self, out: IO[bytes], *, snap: int = 0) -> None:

@@ -64,7 +64,6 @@ def apply_document(
         DumpError: a line is wrong, or the program has no such table, action, ...; nothing was written.
         SwitchError: the switch refuses an update; with `whole` it says whether everything could be taken back.
     """
-    writer = Writer(client, whole=whole)
     changes = Changes()
     wanted = dict(entries_of(document, client))
     tables = {table: _table_difference(client, table, entries, replace) for table, entries in wanted.items()}
@@ -82,22 +81,23 @@ def apply_document(
     )
 
     # Room first; members before what refers to them, and gone after it.
-    for difference in tables.values():
-        writer.write(deleted(difference.delete))
-    for members, member_groups in profiles:
-        writer.write(inserted([*members.insert, *member_groups.insert]))
-        writer.write(modified([*members.modify, *member_groups.modify]))
-    writer.write(inserted([*groups.insert, *sessions.insert]))
-    writer.write(modified([*groups.modify, *sessions.modify]))
-    writer.write(deleted([*groups.delete, *sessions.delete]))
-    for table, difference in tables.items():
-        writer.write(inserted(difference.insert))
-        writer.write(modified(difference.modify))
-        difference.count(changes, len(wanted.get(table, ())))
-    for members, member_groups in profiles:
-        writer.write(deleted([*member_groups.delete, *members.delete]))
-    _apply_defaults(client, writer, defaults, changes, replace)
-    _apply_meters(client, writer, meters, changes, replace)
+    with Writer(client, whole=whole) as writer:
+        for difference in tables.values():
+            writer.write(deleted(difference.delete))
+        for members, member_groups in profiles:
+            writer.write(inserted([*members.insert, *member_groups.insert]))
+            writer.write(modified([*members.modify, *member_groups.modify]))
+        writer.write(inserted([*groups.insert, *sessions.insert]))
+        writer.write(modified([*groups.modify, *sessions.modify]))
+        writer.write(deleted([*groups.delete, *sessions.delete]))
+        for table, difference in tables.items():
+            writer.write(inserted(difference.insert))
+            writer.write(modified(difference.modify))
+            difference.count(changes, len(wanted.get(table, ())))
+        for members, member_groups in profiles:
+            writer.write(deleted([*member_groups.delete, *members.delete]))
+        _apply_defaults(client, writer, defaults, changes, replace)
+        _apply_meters(client, writer, meters, changes, replace)
     groups.count(changes, len(document["multicast_groups"]))
     sessions.count(changes, len(document["clone_sessions"]))
     for profile, (members, member_groups) in zip(_profile_names(client, document), profiles, strict=True):

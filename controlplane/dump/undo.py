@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from types import TracebackType
+from typing import Self
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.client.entity import Entity, Update
@@ -42,44 +44,55 @@ def deleted(entities: Iterable[Entity]) -> list[Change]:
 
 
 class Writer:
-    """Writes changes to a switch, and takes all of them back when one is refused.
+    """Writes changes to a switch, and takes all of them back where its block does not come to its end.
 
     Args:
         client: the switch.
         whole: take back; otherwise what came before, and what is not refused, stays.
+
+    Raises:
+        SwitchError: with each refused update; says whether the switch is as before, once something was to be written.
+            Any other exception has that as a note.
     """
 
     def __init__(self, client: SwitchClient, *, whole: bool) -> None:
         self._client = client
         self._whole = whole
+        self._begun = False
         self._done: list[Change] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or not self._whole or not self._begun:
+            return
+        if isinstance(error, SwitchError):
+            raise SwitchError(f"{error}\n{self._take_back()}", code=error.code) from None
+        error.add_note(self._take_back())
 
     def write(self, changes: Iterable[Change]) -> None:
         """Make changes in their order.
 
         Raises:
-            SwitchError: with each refused update; says whether the switch is as before. Any other exception has that as
-                a note.
+            SwitchError: with each refused update.
         """
         for part in _requests(changes):
             self._write(part)
 
     def _write(self, part: list[Change]) -> None:
         """Make the changes of one request: of those the switch makes all that it does not refuse."""
+        self._begun = True
+        before = len(self._done)
+        self._done += part  # so far as anybody knows whom a signal ends before the answer is noted
         try:
             self._client.write(*(change.update for change in part))
         except SwitchError as error:
-            if not self._whole:
-                raise
             refused = {failure.index for failure in error.failures}
-            self._done += [change for index, change in enumerate(part) if index not in refused]
-            raise SwitchError(f"{error}\n{self._take_back()}", code=error.code) from None
-        except BaseException as error:
-            self._done += part
-            if self._whole:
-                error.add_note(self._take_back())
+            self._done[before:] = [change for index, change in enumerate(part) if index not in refused]
             raise
-        self._done += part
 
     def _take_back(self) -> str:
         """Take everything back, the last first; what came of it, in words. A switch that is silent is not asked on."""

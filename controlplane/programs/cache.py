@@ -87,7 +87,8 @@ def compile_for(
         return compilation.run(folder.resolve())
     except OSError as error:
         own = "" if folder is not None else "; CATCHMENT_BUILD_DIR=FOLDER names another folder for what is compiled"
-        raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}{own}") from None
+        where = f"{error.filename}: " if error.filename is not None else ""  # a disk that is full names no file
+        raise CompileError(f"{program.name} is not compiled: {where}{error.strerror or error}{own}") from None
 
 
 def _defines(switch: Switch) -> dict[str, str]:
@@ -123,7 +124,7 @@ def _cached(compilation: Compilation) -> PipelineConfig:
     with locked(folder / "lock"):  # two commands may want the same program
         if not _is_done(folder):
             if (shipped := _shipped(names)) is not None:
-                shutil.copytree(shipped, folder, dirs_exist_ok=True)
+                shutil.copytree(shipped, folder, ignore=shutil.ignore_patterns("done", "lock"), dirs_exist_ok=True)
             else:
                 compilation.run(folder)
             (folder / "done").touch()

@@ -74,5 +74,15 @@ def held_by_jobs(fake: RunningFake) -> tuple[list[TableEntry], dict[int, list[in
         return [entry for entry in client.read() if "gen" in entry.match], groups
 
 
+def give_up_soon(monkeypatch: pytest.MonkeyPatch, *dead: RunningFake) -> None:
+    """Have verbs wait a moment for these switches; for others, which a busy machine may hold up, as long as before."""
+    real, addresses = SwitchClient.connect, {one.address for one in dead}
+
+    def connect(address: str, *arguments: Any, timeout: float, **options: Any) -> SwitchClient:
+        return real(address, *arguments, timeout=0.2 if address in addresses else timeout, **options)
+
+    monkeypatch.setattr(SwitchClient, "connect", connect)
+
+
 def as_json(run: Run, *words: str) -> Any:
     return json.loads(run(*words, "--json"))

@@ -114,20 +114,20 @@ def test_a_creation_that_was_killed_is_taken_off(run: Run, fake: RunningFake, mo
 
 
 @pytest.fixture
-def second() -> Iterator[RunningFake]:
-    with RunningFake(FakeSwitch(p4info=fake_p4info())) as running:
-        yield running
-
-
-def test_a_switch_that_went_out_of_the_topology_is_in_the_way_of_its_jobs_alone(
-    run: Run, second: RunningFake, topology: Path
-) -> None:
+def after_a_switch_went(run: Run, topology: Path) -> Iterator[None]:
+    """Jobs train, over s1 and s2, and other, over s1; then s2 has gone out of the topology file, and w1 with it."""
     text = topology.read_text()
-    more = text.replace("hosts:\n", S2.format(address=second.address) + "hosts:\n")
-    topology.write_text(more.replace("link: s1:2", "link: s2:2") + "links:\n  - [s1:9, s2:9]\n")
-    run(*CREATE)
-    run("job", "create", "other", "-w", "w0", "--root", "opt")
-    topology.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("  w1:")))
+    with RunningFake(FakeSwitch(p4info=fake_p4info())) as second:
+        more = text.replace("hosts:\n", S2.format(address=second.address) + "hosts:\n")
+        topology.write_text(more.replace("link: s1:2", "link: s2:2") + "links:\n  - [s1:9, s2:9]\n")
+        run(*CREATE)
+        run("job", "create", "other", "-w", "w0", "--root", "opt")
+        topology.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("  w1:")))
+        yield
+
+
+@pytest.mark.usefixtures("after_a_switch_went")
+def test_a_switch_that_went_out_of_the_topology_is_in_the_way_of_its_jobs_alone(run: Run) -> None:
     gone = "job train runs over switch s2, which is not in the topology any more; put the switch back"
     said = state(run)
     assert gone in said[1] and "`catchment job remove train --force`" in said[1]
@@ -146,16 +146,11 @@ def test_a_switch_that_went_out_of_the_topology_is_in_the_way_of_its_jobs_alone(
     assert as_json(run, "job", "list") == []
 
 
+@pytest.mark.usefixtures("after_a_switch_went")
 def test_a_controller_goes_on_without_a_switch_that_went_out_of_the_topology(
-    run: Run, topology: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: RunningFake
+    run: Run, topology: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_fake_programs(monkeypatch, tmp_path)
-    text = topology.read_text()
-    more = text.replace("hosts:\n", S2.format(address=second.address) + "hosts:\n")
-    topology.write_text(more.replace("link: s1:2", "link: s2:2") + "links:\n  - [s1:9, s2:9]\n")
-    run(*CREATE)
-    run("job", "create", "other", "-w", "w0", "--root", "opt")
-    topology.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("  w1:")))
     loaded = Topology.load(topology)
     with RunningController(loaded, {"s1": loaded.switch("s1").grpc}, tmp_path / "state", PATIENT) as controller:
         with controller.operator() as operator:

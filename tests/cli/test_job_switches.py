@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from command_lab import Run, as_json, held_by_jobs
+from command_lab import Run, as_json, give_up_soon, held_by_jobs
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 
@@ -40,7 +40,7 @@ def dead(run: Run, second: RunningFake, monkeypatch: pytest.MonkeyPatch) -> Runn
     run("job", "create", "train", *BOTH)
     run("job", "create", "here", *HERE)
     second.stop()
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
+    give_up_soon(monkeypatch, second)
     return second
 
 
@@ -76,7 +76,7 @@ def test_in_an_emulated_network_it_is_to_be_restarted(
     monkeypatch.setattr(target, "read_state", lambda _: network)
     run("job", "create", "train", *BOTH)
     second.stop()
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
+    give_up_soon(monkeypatch, second)
     said = run("job", "remove", "train", code=1)
     assert "needs switch s2, which does not answer: `catchment net restart s2` brings it back; or" in said
     assert "net up" not in said and "`catchment job remove train --force`" in said
@@ -134,13 +134,27 @@ def test_switches_to_be_looked_at_are_connected_at_the_same_time() -> None:
     assert set(closed) == set(names[::2])
 
 
+@pytest.mark.usefixtures("second")
+def test_diagnose_waits_for_dead_switches_at_the_same_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("job", "create", "train", *BOTH)
+    both_are_asked = threading.Barrier(2)
+
+    def connect(*_: object, name: str, **__: object) -> SwitchClient:
+        both_are_asked.wait(20)
+        raise SwitchError(f"switch {name} is dead", code="UNAVAILABLE")
+
+    monkeypatch.setattr(SwitchClient, "connect", connect)
+    said = run("diagnose", "train", "--seconds", "0.05", code=3)
+    assert "switch s1 does not answer" in said and "switch s2 does not answer" in said
+
+
 def test_every_switch_that_is_dead_is_named(
     run: Run, fake: RunningFake, second: RunningFake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("job", "create", "train", *BOTH)
     fake.stop()
     second.stop()
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
+    give_up_soon(monkeypatch, fake, second)
     said = run("job", "renew", "train", code=1)
     assert said.count("does not answer") == 1 and "; nor does switch s" in said
     assert {name for name in ("s1", "s2") if f"switch {name}" in said} == {"s1", "s2"}

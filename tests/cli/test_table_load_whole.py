@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from google.rpc import code_pb2
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import to_message
+from catchment.controlplane.dump import undo
+from catchment.controlplane.dump.undo import Change
 from catchment.wire.generated import p4runtime_pb2
 
 FULL = (code_pb2.RESOURCE_EXHAUSTED, "table full")
@@ -201,3 +203,49 @@ def test_ctrl_c_says_what_the_switch_has(run: Run, file: Path, monkeypatch: pyte
     monkeypatch.setattr(typer, "echo", lambda text="", **_: said.append(str(text)))
     run("table", "load", "s1", str(file), code=130)
     assert "the switch is as it was before: what had been written is taken back" in said
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), 130), (SwitchError("switch s1: no room", code="RESOURCE_EXHAUSTED"), 1)]
+)
+def test_what_ends_it_between_its_writes_leaves_the_switch_as_it_was(
+    run: Run, fake: RunningFake, file: Path, monkeypatch: pytest.MonkeyPatch, *, error: BaseException, code: int
+) -> None:
+    """Entries are written by then; the defaults and meters are read next."""
+    before = dict(fake.switch.entities)
+    at_the_read: list[dict[Any, Any]] = []
+    said: list[str] = []
+
+    def read_default(*_: object) -> None:
+        at_the_read.append(dict(fake.switch.entities))
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SwitchClient, "read_default", read_default)
+        patch.setattr(typer, "echo", lambda text="", **_: said.append(str(text)))
+        said.append(run("table", "load", "s1", str(file), code=code))
+    assert at_the_read[0] != before, "nothing had been written: this test tests nothing"
+    assert fake.switch.entities == before
+    assert "the switch is as it was before: what had been written is taken back" in "\n".join(said)
+
+
+@pytest.mark.usefixtures("client")
+def test_a_signal_between_two_writes_leaves_the_switch_as_it_was(
+    run: Run, fake: RunningFake, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one is answered; the interpreter looks for signals before the other one begins."""
+    before = dict(fake.switch.entities)
+    real: Callable[..., Iterator[list[Change]]] = undo._requests
+    parts: list[int] = []
+
+    def requests(changes: Iterable[Change]) -> Iterator[list[Change]]:
+        for part in real(changes):
+            yield part
+            parts.append(len(part))
+            if len(parts) == 2:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(undo, "_requests", requests)
+    run("table", "load", "s1", str(file), code=130)
+    assert len(parts) > 2 and fake.switch.entities == before

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lab import Run
 from scapy.utils import RawPcapNgReader
 
 from catchment import cli
@@ -168,6 +169,20 @@ def test_a_signal_ends_a_capture_in_order(number: signal.Signals, tmp_path: Path
         process.send_signal(number)
         assert f"frames in {path}" in process.stderr.read()
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["iface=\udcff"], 1, r"'\udcff' is no name of an interface; `ip link` lists them"),
+        (["iface="], 1, "'' is no name of an interface"),
+        (["iface=lo", "--snap", str(2**32)], 2, "less than or equal to"),
+    ],
+)
+def test_what_cannot_be_captured_is_one_message(
+    call: Run, tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    assert said in call("capture", *words, "-s", "0", "-o", str(tmp_path / "run.pcapng"), code=code)
 
 
 def test_ports_that_are_memory_are_left_out_or_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

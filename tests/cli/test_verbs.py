@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 from command_lab import Run, as_json, held_by_jobs
 from fake_switch import FakeSwitch, RunningFake
 
@@ -151,6 +155,36 @@ def test_stats_name_reasons_and_members(run: Run, fake: RunningFake) -> None:
         ("x", stream, member, 10) for stream in ("gradients", "parameters") for member in ("w0", "opt")
     }
     assert "UNKNOWN_JOB" in run("stats", "s1")
+
+
+def test_ctrl_c_ends_the_exporter_in_order_as_soon_as_it_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(line: str) -> None:
+        assert line.endswith("Ctrl-C ends it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(typer, "echo", press)
+    run("stats", "--prometheus", "0", code=0)
+
+
+def test_ctrl_c_just_before_the_exporter_waits_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter is told of it, and nothing interrupts what it calls next."""
+    told, ended, in_time = threading.Event(), threading.Event(), []
+
+    def press() -> None:
+        told.wait(60)
+        time.sleep(0.1)  # it waits by then
+        _thread.interrupt_main()
+        in_time.append(ended.wait(20))
+        if not in_time[0]:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    presses = threading.Thread(target=press)
+    presses.start()
+    monkeypatch.setattr(typer, "echo", lambda _: told.set())
+    run("stats", "--prometheus", "0", code=0)
+    ended.set()
+    presses.join()
+    assert in_time == [True]
 
 
 def test_diagnose_names_who_is_silent(run: Run) -> None:

@@ -74,6 +74,12 @@ def test_the_variable_names_others(described: Path, monkeypatch: pytest.MonkeyPa
     assert (march(), processors()) == ("x86-64-v3", "x86-64-v3")
     monkeypatch.setenv(MARCH, "../x")
     assert "/" not in processors()  # it is a part of a folder's name
+    names = set()
+    for given in ("x" * 300, "x" * 300 + "y", "\udcff", "\u00ff" * 100):  # the third is a byte that is no text
+        monkeypatch.setenv(MARCH, given)
+        names.add(processors())
+        assert processors().isascii() and len(processors()) < 100
+    assert len(names) == 4
     monkeypatch.setenv(MARCH, "")
     assert (march(), processors()) == ("native", own)
 

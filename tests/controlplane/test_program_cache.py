@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import text_format
@@ -117,6 +119,34 @@ def test_what_a_package_brings_along_is_for_any_processors(
     taken = programs.compile_for(Target.EMBEDDED, source, {})
     assert taken.device_config.is_relative_to(programs.cache_folder())
     assert len(compiled) == 2
+
+
+def test_what_a_package_brings_along_is_done_when_all_of_it_is_copied(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sees that it is done takes no lock; and a copy for which a disk has no room is made again."""
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    first = programs.compile_for(Target.EMBEDDED, source, {})
+    monkeypatch.setattr(programs, "_SHIPPED", programs.cache_folder())
+    monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "own"))
+    real = shutil.copytree
+    seen: list[bool] = []
+
+    def copytree(*arguments: Any, **options: Any) -> Path:
+        to = real(*arguments, **options)
+        seen.append(programs._is_done(to))
+        if len(seen) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return to
+
+    monkeypatch.setattr(shutil, "copytree", copytree)
+    with pytest.raises(compilation.CompileError, match=r"^x\.p4 is not compiled: No space left on device; CATCHMENT"):
+        programs.compile_for(Target.EMBEDDED, source, {})
+    own = programs.compile_for(Target.EMBEDDED, source, {})
+    assert own.device_config.is_relative_to(tmp_path / "own")
+    assert own.device_config.read_bytes() == first.device_config.read_bytes()
+    assert seen == [False, False] and len(compiled) == 1
 
 
 def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:

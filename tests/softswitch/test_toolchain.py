@@ -64,13 +64,12 @@ def test_one_that_knows_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert refusal(tmp_path).startswith("CXX=false is no C++ compiler: it refuses --version; set CXX to ")
 
 
-def test_processors_that_it_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CATCHMENT_MARCH", "bogus")
+@pytest.mark.parametrize("given", ["bogus", "\udcff"], ids=["text", "a byte that is none"])
+def test_processors_that_it_does_not_know(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_MARCH", given)
     told = refusal(tmp_path)
-    assert (
-        told.startswith("CATCHMENT_MARCH=bogus: ") and "give a value of its -march, as x86-64-v3, or unset it" in told
-    )
-    assert "bug" not in told
+    assert told.startswith(f"CATCHMENT_MARCH={given}: ")
+    assert "give a value of its -march, as x86-64-v3, or unset it" in told and "bug" not in told
 
 
 def test_one_that_does_not_know_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,15 @@ std::size_t on_the_wire(const std::string& details) { return details.size() * 4 
 
 }  // namespace
 
+void BatchStatus::fail_whole(std::size_t index, const RpcError& error) {
+  const RpcError aborted(grpc::StatusCode::ABORTED,
+                         "not done, because update " + std::to_string(index) + " failed");
+  for (std::size_t k = 0; k < size_; ++k) {
+    fail(k, k == index ? error : aborted);
+  }
+  cause_ = index;
+}
+
 std::string BatchStatus::details(const std::string& message, std::size_t entries,
                                  std::size_t message_limit) const {
   google::rpc::Status status;
@@ -42,10 +51,13 @@ grpc::Status BatchStatus::status(const std::string& what, std::size_t max_bytes)
   if (ok()) {
     return grpc::Status::OK;
   }
-  std::string message = std::to_string(failures_.size()) + " of " + std::to_string(size_) + " " +
-                        what + " failed, the first at index " +
-                        std::to_string(failures_.front().index) + ": " +
-                        failures_.front().message.substr(0, kLongMessage);
+  const Failure& told = failures_[cause_.value_or(0)];
+  const std::string of_all = " of " + std::to_string(size_) + " " + what;
+  std::string message =
+      (cause_ ? "none" + of_all + " was done, because that at index "
+              : std::to_string(failures_.size()) + of_all + " failed, the first at index ") +
+      std::to_string(told.index) + (cause_ ? " failed: " : ": ") +
+      told.message.substr(0, kLongMessage);
   // The message travels twice, once in the details.
   const std::size_t room = max_bytes - std::min(max_bytes / 2, 2 * message.size() + kHeaders);
   const std::size_t most = room / kEntryBytes;

@@ -35,8 +35,7 @@ BatchStatus write_each(const p4::v1::WriteRequest& request, const Permission& pe
 BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request,
                                    const Permission& permission, const WatchPorts& ports,
                                    Target& target) {
-  const auto size = static_cast<std::size_t>(request.updates_size());
-  BatchStatus status(size);
+  BatchStatus status(static_cast<std::size_t>(request.updates_size()));
   Rollback rollback;
   for (int i = 0; i < request.updates_size(); ++i) {
     try {
@@ -45,12 +44,7 @@ BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request,
       rollback.write(request.updates(i), target);
     } catch (const RpcError& error) {
       rollback.undo(target);
-      const auto failed = static_cast<std::size_t>(i);
-      const RpcError aborted(grpc::StatusCode::ABORTED,
-                             "not done, because update " + std::to_string(failed) + " failed");
-      for (std::size_t k = 0; k < size; ++k) {
-        status.fail(k, k == failed ? error : aborted);
-      }
+      status.fail_whole(static_cast<std::size_t>(i), error);
       return status;
     }
   }

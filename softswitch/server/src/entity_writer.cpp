@@ -1,5 +1,7 @@
 #include "entity_writer.hpp"
 
+#include <string>
+
 #include "profile_entities.hpp"
 #include "replication_entities.hpp"
 #include "state_entities.hpp"
@@ -12,7 +14,11 @@ void write_entity(const p4::v1::Update& update, Target& target) {
   const auto& entity = update.entity();
   if (type != p4::v1::Update::INSERT && type != p4::v1::Update::MODIFY &&
       type != p4::v1::Update::DELETE) {
-    throw invalid_argument("the type of the update is not set: INSERT, MODIFY or DELETE");
+    throw invalid_argument(
+        (type == p4::v1::Update::UNSPECIFIED
+             ? std::string("the type of the update is not set")
+             : "the update is of type " + std::to_string(type) + ", which there is not") +
+        ": INSERT, MODIFY or DELETE");
   }
   switch (entity.entity_case()) {
     case p4::v1::Entity::kTableEntry:

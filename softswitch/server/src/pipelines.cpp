@@ -1,5 +1,6 @@
 #include "pipelines.hpp"
 
+#include <string>
 #include <utility>
 
 #include "program_check.hpp"
@@ -27,8 +28,11 @@ void Pipelines::set(const Request& request) {
       return commit_saved(request);
     case Request::RECONCILE_AND_COMMIT:
       return reconcile(request.config());
-    default:
+    case Request::UNSPECIFIED:
       throw invalid_argument("the action of the request is not set (VERIFY_AND_COMMIT, ...)");
+    default:
+      throw invalid_argument("there is no action " + std::to_string(request.action()) +
+                             " (VERIFY_AND_COMMIT, ...)");
   }
 }
 

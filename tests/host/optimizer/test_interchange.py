@@ -268,19 +268,34 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
         (["--model", "math:pi"], "pi is no function"),
         (["--model", "math"], "--model math: name MODULE:FUNCTION"),
         (["--model", ":make"], "--model :make: name MODULE:FUNCTION"),
+        (["--model", ".math:make"], "--model .math:make: name MODULE:FUNCTION"),
         (["--model", "builtins:dict"], "it makes dict"),
     ):
         failed = run(app, ["optimizer", "import", str(tmp_path), "--store", made, *wrong], env={"COLUMNS": "200"})
         assert failed.exit_code == 2 and words in failed.output
 
 
-def test_a_model_that_cannot_be_made_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "text", "words"),
+    [
+        (
+            "model_fails",
+            "def make():\n    raise KeyError('width')\n",
+            r"KeyError at .*model_fails\.py:2: 'width'; it is",
+        ),
+        ("module_fails", "\nprint(1 / 0)\n", r"ZeroDivisionError at .*module_fails\.py:2: .*; its module is imported"),
+        ("no_module", "\ndef make(:\n", r"SyntaxError: .* \(no_module\.py, line 2\); its module is imported"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_told_with_its_place(
+    module: str, text: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "models_that_fail.py").write_text("def make():\n    raise KeyError('width')\n")
-    command = ["optimizer", "import", str(tmp_path), "--store", str(tmp_path / "s"), "--model", "models_that_fail:make"]
+    (tmp_path / f"{module}.py").write_text(text)
+    command = ["optimizer", "import", str(tmp_path), "--store", str(tmp_path / "s"), "--model", f"{module}:make"]
     failed = CliRunner().invoke(app, command).exception
     assert isinstance(failed, OptimizerError)
-    assert re.search(r"^--model models_that_fail:make: KeyError at .*models_that_fail\.py:2: 'width'; ", str(failed))
+    assert re.search(f"^--model {module}:make: {words}", str(failed))
     assert not (tmp_path / "s").exists()
 
 

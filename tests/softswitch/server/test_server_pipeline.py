@@ -184,6 +184,15 @@ def test_an_unset_action_is_refused(client: RawClient, kinds: Program) -> None:
     assert refused(client.set_pipeline, "UNSPECIFIED", kinds.config()).code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
+def test_an_action_that_there_is_not_is_named(client: RawClient, kinds: Program) -> None:
+    request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=1, config=kinds.config())
+    request.election_id.low = 1
+    request.action = 9  # type: ignore[assignment]  of a later edition of the protocol, say
+    error = refused(client.stub.SetForwardingPipelineConfig, request)
+    assert error.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "there is no action 9" in error.details()
+
+
 def test_only_the_primary_sets_the_pipeline(client: RawClient, switch: SwitchProcess, kinds: Program) -> None:
     with RawClient(switch.address) as backup:
         backup.election_id = (0, 0)

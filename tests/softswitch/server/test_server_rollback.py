@@ -45,6 +45,16 @@ def test_a_batch_that_goes_well_is_done(client: RawClient, names: Names) -> None
     assert client.read(multicast(3)) == [multicast(3, (1, 1))]
 
 
+def test_a_long_status_says_why_nothing_was_done(client: RawClient, names: Names) -> None:
+    """It is cut to what gRPC's clients take, and what was done before the failure comes first in it."""
+    routes = [route(names, number, 5) for number in range(1000)]
+    with pytest.raises(UpdatesFailedError) as caught:
+        write_whole(client, *(update("INSERT", one) for one in [*routes, routes[0]]))
+    assert {code for code, _ in caught.value.errors} == {ABORTED}
+    why = "none of 1001 updates was done, because that at index 1000 failed: table KindsIngress.exact_t has an entry"
+    assert str(caught.value).startswith(why)
+
+
 def test_every_kind_of_update_is_taken_back(client: RawClient, names: Names) -> None:
     counted = route(names, 1, 5)
     counted.table_entry.counter_data.packet_count = 77

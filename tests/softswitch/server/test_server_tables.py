@@ -230,6 +230,14 @@ def test_a_long_status_is_cut_to_what_clients_take(client: RawClient, names: Nam
     assert len(entries_of(client, names, "lpm_t")) == 1000
 
 
+@pytest.mark.parametrize(("kind", "said"), [(0, "is not set"), (9, "is of type 9, which there is not")])
+def test_an_update_of_no_type_says_which_there_are(client: RawClient, names: Names, kind: int, said: str) -> None:
+    entry = names.entry("lpm_t", {1: ("lpm", 1 << 24, 8)}, ("set_lpm", [1]))
+    code, message = failure(client.write, p4runtime_pb2.Update(type=kind, entity=entry))
+    assert code == INVALID_ARGUMENT
+    assert said in message and "INSERT, MODIFY or DELETE" in message
+
+
 def test_a_full_table_says_so(client: RawClient, names: Names) -> None:
     for number in range(4):
         client.insert(names.entry("wide_t", {1: number}, ("set_wide", [1, 2])))
