@@ -39,7 +39,7 @@ def as_real(number: Any) -> float | None:
         found = float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last one of torch, for a tensor without a value
         return None
     return None if math.isnan(found) else found
 

@@ -64,6 +64,8 @@ def check_places(call: str, arrays: tuple[Buffer, Buffer], part: Buffer, places:
         return
     rank, ranks = own
     size = places.part
+    if not size:
+        return
     in_one_piece = places.blocks == 1 or places.stride == places.block
     if not -size < distance < places.end(ranks) or (in_one_piece and distance == rank * places.step):
         return

@@ -106,6 +106,7 @@ class Communicator:
     def _take(self, handle: int, stream: Stream, config: Config, scaling: Scaling) -> None:
         self._stream = stream
         self._rank = int(config.rank)
+        self._timeout: float = config.timeout_ns / 1e9
         self._scaling = scaling
         self._usual: dict[str, Numbers] = {}  # of sums and means of floats that do not say how
         self._path: bytes | None = config.shm_path
@@ -173,6 +174,11 @@ class Communicator:
     def stream(self) -> Stream:
         """The stream of the job."""
         return self._stream
+
+    @property
+    def timeout(self) -> float:
+        """Seconds without any progress after which a pending operation fails, unless its call says otherwise."""
+        return self._timeout
 
     @property
     def port(self) -> str:
@@ -403,7 +409,10 @@ class Communicator:
         return {name: int(getattr(stats, name)) for name, *_ in Stats._fields_}
 
     def close(self, linger: float = 0.25) -> None:
-        """Fail what is pending and give the port back; serves the others until all is received, `linger` s at most."""
+        """Fail what is pending and give the port back; serves the others until all is received, `linger` s at most.
+
+        Those who wait for what this rank has not called are told that it has left; a `linger` of 0 tells them nothing.
+        """
         self._library.catchment_group_close(self._handle, calls.nanoseconds("a linger of", linger))
 
     def __enter__(self) -> Self:
@@ -412,7 +421,7 @@ class Communicator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close(0.25 if kind is None else 0.0)
+        self.close()  # also after an error: the others wait for what this rank does not call any more
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):

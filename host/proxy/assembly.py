@@ -78,7 +78,7 @@ class Assembly:
             self._wait()
         except ProxyError as error:
             for channel in found.channels():
-                channel.fail(str(error))
+                channel.fail(str(error), group.timeout)
             self._tell_late_ones(error)
             raise
         finally:
@@ -165,7 +165,7 @@ class Assembly:
                 raise self._failure
             self._take(channel, hello)
         except ProxyError as error:
-            channel.fail(str(error))
+            channel.fail(str(error), self._group.timeout)
             with self._changed:
                 self._failure = self._failure or error
                 if hello.get("role") == "client":

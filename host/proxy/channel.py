@@ -157,18 +157,20 @@ class Channel:
             raise ProxyError(f"{self.peer} sends no facts: run the same release everywhere")
         return facts
 
-    def fail(self, why: str) -> None:
-        """Say why nothing follows, if anybody listens still."""
+    def fail(self, why: str, within: float) -> None:
+        """Say why nothing follows, if anybody listens still; who takes nothing for `within` seconds is shut out."""
         try:
-            self.say(Kind.FAILED, {"why": why})
+            with self.ended_after(within):  # the other end may stand still, and another thread send to it
+                self.say(Kind.FAILED, {"why": why})
         except ProxyError:
             return
         self._shut(socket.SHUT_WR)
 
-    def bid_farewell(self, steps: int = 0) -> None:
-        """Send BYE, if anybody listens still; `steps`: of a client, so many it has had."""
+    def bid_farewell(self, within: float, steps: int = 0) -> None:
+        """Send BYE, if anybody listens still, as `fail` does; `steps`: of a client, so many it has had."""
         try:
-            self.send(Message(Kind.BYE, step=steps))
+            with self.ended_after(within):
+                self.send(Message(Kind.BYE, step=steps))
         except ProxyError:
             return
 

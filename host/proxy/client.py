@@ -54,7 +54,7 @@ class Client(SumClient):
             welcomes = [self._welcomed(channel) for channel in self._channels]
         except ProxyError as error:
             for channel in self._channels:
-                channel.fail(str(error))
+                channel.fail(str(error), group.timeout)
                 channel.shut()
             raise
         try:
@@ -110,17 +110,17 @@ class Client(SumClient):
 
     def _leave(self, *, midway: bool, steps: int, why: str) -> None:
         self._outbox.put(None)
-        self._sender.join()
-        for channel in self._channels:
+        for channel in self._channels:  # the sender may wait for one whose proxy stands still; the others hear why
             if midway:
-                channel.fail(f"client {self._number} left in the midst of step {self._step}{why}")
+                channel.fail(f"client {self._number} left in the midst of step {self._step}{why}", self._timeout)
             else:
-                channel.bid_farewell(steps)
+                channel.bid_farewell(self._timeout, steps)
             channel.shut()
+        self._sender.join()
 
     def _tell_others(self, error: ProxyError) -> None:
         for channel in self._channels:
-            channel.fail(str(error))
+            channel.fail(str(error), self._timeout)
 
     def _look(self) -> None:
         for channel in self._channels:

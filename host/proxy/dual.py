@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from catchment.host.given_numbers import as_whole, is_real, is_whole
+from catchment.host.given_numbers import as_real, as_whole, is_real, is_whole, keep_real, keep_whole
 from catchment.host.given_several import in_order
 from catchment.host.proxy.errors import ProxyError
 
@@ -53,6 +53,8 @@ class DualCosts:
         rates = self.among_workers, self.among_proxies, self.to_proxy
         if not all(_is_endless(rate) or (is_real(rate) and rate > 0) for rate in rates):
             raise ProxyError(f"{self}: rates are positive")
+        keep_whole(self, "workers")
+        keep_real(self, "forward", "backward", "among_workers", "among_proxies", "to_proxy")
 
     @property
     def share(self) -> float:
@@ -122,4 +124,5 @@ def better(new: DualPlan, old_seconds: float) -> bool:
 
 
 def _is_endless(rate: Any) -> bool:
-    return isinstance(rate, float) and rate == math.inf
+    """Whether it is infinite, and no whole number beyond all floats."""
+    return as_real(rate) == math.inf and as_whole(rate) is None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from catchment.host.given_numbers import as_whole, is_real, is_whole
+from catchment.host.given_numbers import as_real, as_whole, is_real, is_whole
 from catchment.host.proxy.errors import ProxyError
 
 _MOST = 1 << 60
@@ -37,6 +37,9 @@ class LinkCurve:
             raise ProxyError(f"a link measured at {sizes[-1]} bytes: at most {_MOST}")
         if not all(is_real(seconds) and seconds > 0 for _, seconds in self.points):
             raise ProxyError(f"a link measured at {[s for _, s in self.points]} seconds: positive numbers")
+        # What is computed with narrow integers of numpy would wrap around.
+        points = tuple((as_whole(size), as_real(seconds)) for size, seconds in self.points)
+        object.__setattr__(self, "points", points)
 
     @classmethod
     def of(cls, measured: Mapping[int, float]) -> Self:
@@ -64,7 +67,7 @@ class LinkCurve:
             )
         if not isinstance(sizes, tuple | list) or not all(is_whole(size, 1, _MOST) for size in sizes):
             raise ProxyError(f"a link of {sizes!r:.80} bytes: give whole numbers")
-        return cls(tuple((size, latency + size / rate) for size in sizes))
+        return cls(tuple((int(size), float(latency) + int(size) / float(rate)) for size in sizes))
 
     def seconds(self, size: float) -> float:
         """What `size` bytes take; never less than nothing."""

@@ -102,7 +102,7 @@ class Proxy:
         if self._ending.failure is None:
             return
         for channel in found.channels():
-            channel.fail(str(self._ending.failure))
+            channel.fail(str(self._ending.failure), _DRAIN)
         for thread in threads:
             thread.join(_DRAIN / len(threads))
         raise self._ending.failure
@@ -114,7 +114,7 @@ class Proxy:
             self._parameters.close()
         if self._ending.failure is None:
             for channel in self._found.peers.values():
-                channel.bid_farewell()
+                channel.bid_farewell(self._group.timeout)
             self._ending.await_proxies(self._group.timeout)
 
     def _begin(self, found: Assembled) -> list[threading.Thread]:

@@ -198,7 +198,7 @@ class SumClient(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close("" if error is None else f": {error or type(error).__name__}")
+        self._close("" if error is None else f": {_said_of(error)}")
 
     def arrived(self, number: int) -> bool:
         """Whether all of a tensor's sum is there (or something failed)."""
@@ -213,7 +213,7 @@ class SumClient(ABC):
             if not self._changed.wait_for(lambda: self.arrived(number), min(limit, threading.TIMEOUT_MAX)):
                 raise ProxyError(
                     f"the sum of {self._table.tensors[number].name} of step {self._step} is not there after {limit:g} "
-                    "s: another client has not pushed it"
+                    "s: another client has not pushed it, or one of those who sum stands still"
                 )
         if self._tensors[number].left:
             self._check()
@@ -255,6 +255,12 @@ class SumClient(ABC):
                 self._tensors[number].flags |= 1 << (shard - self._table.shards_of[number].start)
             self._tensors[number].left -= 1
             self._changed.notify_all()
+
+
+def _said_of(error: BaseException) -> str:
+    """What others are told of what ended a client: its words, or what it is where it has none, as of Ctrl-C."""
+    said = str(error)
+    return said if said and isinstance(error, Exception) else f"{type(error).__name__} {said}".rstrip()
 
 
 def checked_routes(routes: Any, shards: int) -> tuple[int, ...]:

@@ -68,8 +68,8 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
     """Any contiguous buffer as bytes.
 
     Raises:
-        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, of Python objects, or without
-            elements (unless `empty`).
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, of Python objects, conjugate only
+            in its description, or without elements (unless `empty`).
     """
     found = _places_of_bytes().find(array, writable)
     if found is not None:
@@ -77,7 +77,10 @@ def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
         return _checked(Buffer(owner, address, elements * width, DataType.BYTES), empty)
     if hasattr(array, _TENSOR):
         width = int(array.element_size())
-        _WIDTHS[array.dtype] = width
+        if not array.is_complex():
+            _WIDTHS[array.dtype] = width
+        elif array.is_conj() or array.is_neg():  # which the quick way does not ask
+            raise _refused("a tensor that lies there as its conjugate", "call .resolve_conj().resolve_neg() first")
         return _torch(array, DataType.BYTES, int(array.numel()) * width, empty)
     pinned = _pin(array, writable)
     address, nbytes, _, form = pinned.place

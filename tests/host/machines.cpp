@@ -422,7 +422,8 @@ PYBIND11_MODULE(_machines, module) {
       .def("due", &RollCall::due)
       .def_property_readonly("deadline", &RollCall::deadline)
       .def("all_heard_at", &RollCall::all_heard_at)
-      .def("missing", &RollCall::missing);
+      .def("missing", &RollCall::missing)
+      .def("to_name", &RollCall::to_name);
 
   py::class_<rails::OwnLateness>(module, "OwnLateness")
       .def(py::init<>())

@@ -174,6 +174,17 @@ def test_bytes_of_tensors_of_all_types() -> None:
                 bytes_of(wrong, writable=True)
 
 
+def test_a_conjugate_that_is_not_made_yet_is_no_bytes() -> None:
+    """What lies there is the number itself, which the other ranks would get."""
+    torch = pytest.importorskip("torch")
+    number = torch.tensor([1 + 2j, 3 - 1j])
+    for _ in range(2):
+        assert bytes_of(number, writable=True)[1:] == (number.data_ptr(), number.nbytes, DataType.BYTES)
+        with pytest.raises(EndpointError, match=r"lies there as its conjugate: call \.resolve_conj\(\)"):
+            bytes_of(number.conj(), writable=True)
+    assert bytes_of(number.conj().resolve_conj(), writable=True).elements == number.nbytes
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_both_ways_refuse_the_same(name: str, the_long_way: Callable[..., tuple[Any, ...]]) -> None:
     told = both(the_long_way, ODD[name])

@@ -43,7 +43,7 @@ def test_real_numbers_of_any_type_are_floats(number: Any) -> None:
 @pytest.mark.parametrize(
     "number",
     [True, np.True_, torch.tensor(True), math.nan, np.float32("nan"), "3", b"3", None, [], 1j, np.complex64(1),
-     np.complex128(1 + 2j), torch.tensor(1j)],
+     np.complex128(1 + 2j), torch.tensor(1j), torch.ones((), device="meta")],
 )  # fmt: skip
 def test_what_is_no_real_number_is_none(number: Any) -> None:
     assert as_real(number) is None and not is_real(number)

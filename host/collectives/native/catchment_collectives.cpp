@@ -86,6 +86,7 @@ void catchment_group_failure(catchment_group* group, catchment_result* result) {
 
 void catchment_group_get_stats(const catchment_group* group, catchment_group_stats* result) {
   *result = {};
+  const bool in_child = group->guard.in_child();
   for (const rails::Rail& rail : group->rails->rails()) {
     const Stats& stats = rail.group->stats();
     result->frames_sent += stats.frames_sent.get();
@@ -104,7 +105,8 @@ void catchment_group_get_stats(const catchment_group* group, catchment_group_sta
     result->forged += stats.rejects[static_cast<std::size_t>(Reject::kTag)].get();
     result->in_flight += stats.in_flight.get();
     result->held += stats.held.get();
-    result->in_callers += rail.group->inside() ? 1 : 0;
+    // A child has no attachment, and who had the turn at fork() never gives it back there.
+    if (!in_child) result->in_callers += rail.group->inside() ? 1 : 0;
     result->operations += stats.pull_latency.count.get();
     result->round_trip_ns = std::max(result->round_trip_ns, stats.round_trip.get());
     result->retransmit_timeout_ns =

@@ -75,6 +75,11 @@ std::optional<std::uint64_t> RollCall::missing(Nanos since, Nanos now) const {
   return never != 0 ? never : silent(judged - enough);
 }
 
+std::uint64_t RollCall::to_name(std::uint64_t missing, Nanos since, Seq seq) const {
+  const std::uint64_t late = behind(since, seq);
+  return late == 0 ? missing : missing & (late | silent(since));
+}
+
 Nanos RollCall::all_heard_at() const { return std::ranges::min(seen_, {}, &Seen::at).at; }
 
 std::uint64_t RollCall::behind(Nanos since, Seq seq) const {

@@ -52,6 +52,9 @@ class RollCall {
   // is known where a switch that is not run, or is cut off, has carried no words for so long: it
   // has lost the others' as well as this rank's own.
   std::optional<std::uint64_t> missing(Nanos since, Nanos now) const;
+  // Of the ranks (bits) that are missing since `since`, those to name where `seq` stands still: one
+  // that was silent lately, but has sent it, keeps nobody waiting where another has not.
+  std::uint64_t to_name(std::uint64_t missing, Nanos since, Seq seq) const;
   // When the rank that has been silent longest was heard, this one among them; 0: one never was.
   Nanos all_heard_at() const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.

@@ -174,7 +174,7 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
   failure.kind = "missing";
   const std::uint64_t behind = roll_call_.behind(since, consumer_.ack());
   // A rank that has not called the operation is heard, unless it has gone after a last word.
-  const std::uint64_t silent = behind == 0 ? *gone : roll_call_.silent(since);
+  const std::uint64_t silent = roll_call_.to_name(*gone, since, consumer_.ack());
   failure.peers = silent != 0 ? silent : behind;
   if (silent != 0) {
     failure.message += ": " + ranks_in(silent) + " cannot be heard";

@@ -78,8 +78,10 @@ class Pieces:
 
     def place(self) -> None:
         """Put the results where they belong."""
-        for sums, ranks in self._sums:
-            sums.detach().div_(ranks, rounding_mode="trunc")
+        for given, ranks in self._sums:
+            sums = given.detach()
+            # The ranks may be more than the tensor's type holds, of which its own division would make another number.
+            sums.copy_(sums.to(torch.int64).div_(ranks, rounding_mode="trunc"))
         self._sums.clear()
         for given, copy in self._back:
             tensor = given.detach()  # by the thread that copies, which may differ from the caller's

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -116,9 +117,11 @@ def _host_memory() -> int:
 def _open(opened: list[dist.ProcessGroup], purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]:
     """A communicator of this rank's group, which is added to `opened`; all ranks make all groups."""
     rank = dist.get_rank()
+    world = switch_of(dist.group.WORLD)
+    patience = None if world is None else timedelta(seconds=world.communicator.timeout)  # torch gives its default else
     own = None
     for ranks in groups:
-        made = dist.new_group(list(ranks), group_desc=purpose)
+        made = dist.new_group(list(ranks), timeout=patience, group_desc=purpose)
         if rank in ranks:
             own = made
             opened.append(made)
@@ -131,7 +134,6 @@ def _open(opened: list[dist.ProcessGroup], purpose: str, groups: Sequence[Ranks]
     if not switch.order.is_same:
         raise ShardingError(f"the {purpose} group of rank {rank} has its ranks in another order than its job")
 
-    world = switch_of(dist.group.WORLD)
     if world is not None:  # a rank that is gone stops those, too, that wait for ranks that wait for it
         switch.end_with(world, dist.get_process_group_ranks(own))
 

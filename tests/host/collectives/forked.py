@@ -16,6 +16,7 @@ def begin_child(body: Callable[[], bool]) -> int:
     """Fork a child that does this; its process id, for `said_yes`."""
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a handler in Python waits for what hangs
         signal.alarm(LIMIT)
         code = 1
         try:

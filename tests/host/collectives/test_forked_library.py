@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,11 +18,12 @@ from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ["w0", "w1"]
 SECOND = 10**9
+FORKS = 20
 
 
 @pytest.fixture
 def ranks() -> Iterator[list[Communicator]]:
-    with ShmLab(NAMES) as lab, communicators(lab, lab.allreduce(NAMES, slots=16)) as made:
+    with ShmLab(NAMES) as lab, communicators(lab, lab.allreduce(NAMES, slots=16), spin=LIMIT) as made:
         yield made
 
 
@@ -65,3 +67,15 @@ def test_a_child_does_not_wait_for_what_its_parent_has_under_way(ranks: list[Com
     assert c_caller().catchment_work_done(work) == SUCCEEDED
     other.wait(PATIENCE)
     c_caller().catchment_work_free(work)
+
+
+def test_a_child_reads_counters_whoever_had_the_turn(ranks: list[Communicator]) -> None:
+    """A thread that waits has the turn for most of its time; in a child nobody gives it back."""
+    work = ranks[0].barrier()
+    waiter = threading.Thread(target=work.wait_quietly)
+    waiter.start()
+    for _ in range(FORKS):
+        assert in_child(lambda: ranks[0].stats()["in_callers"] == 0)
+    ranks[1].barrier().wait(PATIENCE)
+    waiter.join()
+    assert ranks[0].stats()["operations"] == 1

@@ -60,6 +60,18 @@ def test_who_waits_for_a_rank_that_leaves_is_told_which(lab: ShmLab, first: str,
             assert rank.error.kind == "missing"
 
 
+def test_a_rank_that_an_error_ends_leaves_as_one_that_closes(lab: ShmLab, rng: random.Random) -> None:
+    goes = rng.randrange(3)
+    with communicators(lab, lab.allreduce(NAMES, slots=SLOTS, name="error"), timeout=FOREVER) as ranks:
+        assert together(ranks, summed) == [3.0] * 3
+        stay = [rank for rank in ranks if rank.rank != goes]
+        with pytest.raises(KeyboardInterrupt), ranks[goes]:
+            raise KeyboardInterrupt
+        for work in [rank.barrier() for rank in stay]:
+            with pytest.raises(CollectiveError, match=f"rank {goes} has left"):
+                work.wait(PATIENCE / 10)
+
+
 def test_who_needs_nothing_of_a_rank_that_leaves_has_no_error(lab: ShmLab) -> None:
     with communicators(lab, lab.allreduce(NAMES, slots=SLOTS, name="idle"), timeout=FOREVER) as ranks:
         assert together(ranks, summed) == [3.0] * 3

@@ -69,3 +69,24 @@ def test_a_rank_is_judged_by_when_the_switch_last_carried_words(rng: random.Rand
         waits(roll_call, times)
         for now in range(stops, 3000, 100):
             assert roll_call.missing(1000 * MS, now * MS) == missing, now
+
+
+def test_who_has_gone_without_calling_is_named_before_who_has_called(rng: random.Random) -> None:
+    """All were heard at first; rank 3 ends before it calls; rank 0 has sent the vector, and is not run lately."""
+    seq = rng.randrange(1 << 32)
+    heard = range(1000 + rng.randrange(20), 3000, 20)
+    early = range(1000, 1000 + rng.randrange(100, 1000), 20)
+    after = (seq + 1) % (1 << 32)
+    roll_call = _machines.RollCall(RANKS, OWN)
+    for rank, (every, sends) in {OWN: (heard, after), 0: (early, after), 2: (heard, after), GONE: (early, seq)}.items():
+        for at in every:
+            roll_call.on_call(rank, sends, at * MS)
+    roll_call.on_call(4, after, 2990 * MS)
+    missing = roll_call.missing(1000 * MS, 3000 * MS)
+    assert missing == GONE_BIT | 0b1
+    assert roll_call.to_name(missing, 1000 * MS, seq) == GONE_BIT
+    roll_call.on_call(GONE, seq, 2995 * MS)
+    assert roll_call.to_name(0b1, 1000 * MS, seq) == 0, "rank 3 is there, and has not called"
+    roll_call.on_call(GONE, after, 2996 * MS)
+    assert roll_call.to_name(0b1, 1000 * MS, seq) == 0b1, "all have called, and rank 0 is silent"
+    assert roll_call.to_name(0b1, 1500 * MS + 1000 * MS, seq) == 0b1

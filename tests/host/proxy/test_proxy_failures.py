@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import random
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import pytest
 from proxy_group import LIMIT, group_of, push_all, run_group, step
 
 from catchment.host.proxy import Client, Proxy, ProxyError, ProxyGroup, TensorTable
-from catchment.host.proxy.channel import Kind, Message
+from catchment.host.proxy.channel import Channel, Kind, Message, accept, admit, listen
 from catchment.host.proxy.leader import Leader
 from catchment.host.proxy.parts import Parts
 
@@ -85,6 +88,52 @@ def test_others_hear_what_ended_a_client() -> None:
     why = "client 1 left in the midst of step 0: tensor 'c' is not registered"
     with group_of(2, 2) as group, pytest.raises(ProxyError, match=why):
         run_group(group, TABLE, work)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(KeyboardInterrupt(), "KeyboardInterrupt"), (SystemExit(3), "SystemExit 3"), (OSError(), "OSError")],
+)
+def test_what_ended_a_client_is_said_where_it_has_no_words(error: BaseException, said: str) -> None:
+    def work(client: Client, number: int) -> None:
+        client.push("a", np.ones(100, np.float32))
+        if number:
+            client.__exit__(type(error), error, None)
+        else:
+            client.end_step()
+
+    with group_of(1, 2) as group, pytest.raises(ProxyError, match=f"client 1 left in the midst of step 0: {said}$"):
+        run_group(group, TensorTable.of({"a": 100}, exponent=1), work)
+
+
+def _welcome(server: socket.socket, secret: bytes) -> Channel:
+    """The channel of a client that a proxy takes in, and no more."""
+    channel = accept(server, LIMIT)
+    admit(channel, secret, LIMIT)
+    channel.send(Message(Kind.WELCOME))
+    return channel
+
+
+def test_a_client_whose_proxy_stands_still_leaves_and_tells_the_others() -> None:
+    """The proxy takes in one part, and the next one finds no room in the socket."""
+    table = TensorTable.of({"large": 1 << 22}, exponent=2)
+    with group_of(2, 1) as group, ThreadPoolExecutor() as threads:
+        servers = [listen(address) for address in group.addresses]
+        welcomed = [threads.submit(_welcome, server, group.secret) for server in servers]
+        client = Client(group, 0, table)
+        still, other = (each.result(LIMIT) for each in welcomed)
+        sum_of_it = client.push("large", np.ones(1 << 22, np.float32))
+        with pytest.raises(ProxyError, match=r"is not there after 0 s: .*, or one of those who sum stands still"):
+            sum_of_it.wait(0)
+        client._timeout = 0.1
+        leaving = threading.Thread(target=client.close, daemon=True)
+        leaving.start()
+        leaving.join(LIMIT / 8)
+        assert not leaving.is_alive()
+        with pytest.raises(ProxyError, match="client 0 left in the midst of step 0"):
+            other.receive()
+        for closed in (still, other, *servers):
+            closed.close()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,18 @@ def test_numbers_of_few_bits_do_not_wrap_around() -> None:
         TensorTable.of({"w": number(1 << 30)}, number(0), shard_bytes=number(1 << 30)) for number in (np.int32, int)
     ]
     assert tables[0] == tables[1] and tables[0].shards == tables[1].shards
+    sizes, narrow = [200, 200, 100], DualCosts(0.1, 0.2, np.int8(100), np.uint8(200), np.int16(1 << 14))
+    assert dual_plan(sizes, narrow) == dual_plan(sizes, DualCosts(0.1, 0.2, 100, 200, 1 << 14))
+    link = LinkCurve([[np.uint8(10), 0.1], [np.uint8(200), 0.3]])
+    wide = LinkCurve(((10, 0.1), (200, 0.3)))
+    assert [link.seconds(size) for size in (1, 10, 99, 10**6)] == [wide.seconds(size) for size in (1, 10, 99, 10**6)]
+
+
+def test_real_numbers_of_any_type_are_computed_with() -> None:
+    costs = DualCosts(Decimal("0.5"), Fraction(1, 4), 2, Decimal(10**9), np.float16(1000), Decimal("inf"))
+    assert dual_plan([5, 6], costs) == dual_plan([5, 6], DualCosts(0.5, 0.25, 2, 1e9, 1000.0))
+    assert LinkCurve.linear(Decimal("0.5"), Fraction(8)) == LinkCurve.linear(0.5, 8.0)
+    assert LinkCurve.of({1: Decimal("0.5"), 3: Fraction(3, 2)}).seconds(2) == 1.0
 
 
 @pytest.mark.parametrize("several", [list, tuple, iter, np.array, lambda given: dict(enumerate(given)).values()])

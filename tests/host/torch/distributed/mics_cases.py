@@ -21,6 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
+from catchment.host.torch.distributed.native_group import switch_of
 from catchment.host.torch.sharded import Groups, MiCS, MiCSOptions, ShardingError
 from catchment.host.torch.sharded.checkpoint import load, save
 from catchment.host.torch.sharded.fsdp import accumulate, hierarchical
@@ -78,6 +79,14 @@ def reference(steps: int) -> list[torch.Tensor]:
     with MiCS(model(), options(1), node_size=1) as whole:
         train(whole, torch.optim.AdamW(whole.parameters(), lr=0.01), range(steps))
         return weights(whole)
+
+
+def case_groups_have_the_timeout_of_the_process_group(rank: int, size: int) -> None:
+    world = switch_of(dist.group.WORLD)
+    assert world is not None
+    with MiCS(model(), options(2), node_size=2) as mics:
+        made = [line.communicator for line in mics.links.lines if line.communicator is not None]
+        assert made and {one.timeout for one in made} == {world.communicator.timeout}
 
 
 def case_a_checkpoint_loads_at_another_partition_size(rank: int, size: int) -> None:

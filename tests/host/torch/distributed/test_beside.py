@@ -119,6 +119,16 @@ def test_a_negated_or_conjugated_view_is_not_taken_as_it_is() -> None:
     assert Pieces().written(plain) is plain and Pieces().read(plain) is plain
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+def test_a_mean_of_more_ranks_than_its_type_holds(dtype: torch.dtype) -> None:
+    """Sums are those of the type, as with NCCL; the number of ranks is not."""
+    for ranks in (100, 128, 200, 256, 257, 1000):
+        sums, pieces = torch.tensor([100, 0, 7], dtype=dtype), Pieces()
+        pieces.divided(sums, ranks)
+        pieces.place()
+        assert sums.tolist() == [100 // ranks, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("shape", "strides", "shared"),
     [

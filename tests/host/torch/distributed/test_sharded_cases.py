@@ -15,7 +15,7 @@ NAMES = [
 ]
 
 
-QUICK = [name for name in NAMES if "checkpoint" in name or "fsdp2" in name]
+QUICK = [name for name in NAMES if "checkpoint" in name or "fsdp2" in name or "timeout" in name]
 LONG = [name for name in NAMES if name not in QUICK]
 
 
