@@ -1,8 +1,10 @@
-"""Refuses places that could not be written, before the work whose outcome goes there rather than after it."""
+"""Places of files that verbs write: refused before the work whose outcome goes there, and named where writing fails."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from catchment.controlplane.errors import ControlPlaneError
@@ -41,6 +43,22 @@ def check_folder(option: str, path: Path) -> None:
         _check_permission(option, path, there)
     except OSError as error:
         raise ControlPlaneError(f"cannot write {option} {path}: {error.strerror}") from None
+
+
+@contextmanager
+def writing(path: Path | None) -> Iterator[None]:
+    """Say what could not be written in a block.
+
+    Args:
+        path: what is written there, for an error that names no file, as that of a full disk.
+
+    Raises:
+        ControlPlaneError: something could not.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ControlPlaneError(f"cannot write {error.filename or path}: {error.strerror or error}") from error
 
 
 def _check_permission(option: str, path: Path, there: Path) -> None:

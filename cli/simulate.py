@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.output_path import check_file, check_folder
+from catchment.cli.output_path import check_file, check_folder, writing
 from catchment.cli.simulate_step import MOST_SEED, ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
 
@@ -81,10 +81,8 @@ def simulate(
     requests = Request.all_of(workload, cluster, settings or [], sweeps, seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
         task = bar.add_task(f"simulate {workload}", total=1.0)
-        try:
+        with writing(trace):
             outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share), trace)
-        except OSError as error:
-            raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     if plot is not None:
         taken = [(dict(request.varied), 1e6 * fmean(outcome.rounds)) for request, outcome in outcomes]
         draw(plot, f"{workload} on {cluster.name}", taken, "us a round")
@@ -113,8 +111,6 @@ def _write_figures(page: Path) -> None:
     for each in pages_at(page):
         check_file("--output", each)
     check_folder("--output", figure_of(page).parent)
-    try:
+    with writing(page):
         claims, hold = write_pages(page)
-    except OSError as error:
-        raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     typer.echo(f"{page}: {claims} claims of the papers, {hold} hold; the study of sums in switches")

@@ -12,7 +12,7 @@ import typer
 from rich.progress import Progress
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.output_path import check_file, check_folder
+from catchment.cli.output_path import check_file, check_folder, writing
 from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
@@ -96,15 +96,14 @@ def simulate_step(
         report_steps(requests, processes, as_json=as_json, plot=plot)
         return
     outcome, spans = request.run()
-    try:
-        if trace is not None:
+    if trace is not None:
+        with writing(trace):
             write_timeline(trace, (span.bar for span in spans))
-        if write_et is not None:
-            found = request.load()
-            every = (GENERATORS[system](found, step, rank) for rank in range(rank_count(found)))
+    if write_et is not None:
+        found = request.load()
+        every = (GENERATORS[system](found, step, rank) for rank in range(rank_count(found)))
+        with writing(write_et):
             write_traces(write_et, system, request.traces(found) if et is not None else every)
-    except OSError as error:
-        raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     warn_of_oversubscribed([(request, outcome)])
     if as_json:
         print_json(asdict(outcome))
@@ -140,10 +139,8 @@ def report_steps(
         if len(requests) != 1:
             raise ControlPlaneError("--trace is of one step: no --sweep")
         outcome, spans = first.run()
-        try:
+        with writing(trace):
             write_timeline(trace, (span.bar for span in spans))
-        except OSError as error:
-            raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
         outcomes = [(first, outcome)]
     else:
         with Progress(transient=True, disable=as_json) as bar:
@@ -192,7 +189,5 @@ def draw(path: Path, title: str, taken: Taken, what: str) -> None:
     """
     from catchment.sim.performance.sweep_plot import plot_sweep  # noqa: PLC0415  only with it matplotlib is needed
 
-    try:
+    with writing(path):
         plot_sweep(path, title, taken, what)
-    except OSError as error:
-        raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error

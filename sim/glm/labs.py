@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +29,7 @@ from catchment.sim.lab.shm_lab import P4SGD, SWITCH, ShmLab
 from catchment.softswitch.process import SwitchProcessError
 
 SLOTS = 64
+_LOOK_SECONDS = 10.0
 
 
 class LabKind(StrEnum):
@@ -69,11 +71,15 @@ class Lab(ABC):
         return self._job.describe(self._hosts[wid])
 
     def trouble(self) -> str:
-        """What is wrong with the switch; nothing if it runs the job's program."""
+        """What is wrong with the switch; nothing if it runs the job's program.
+
+        One that stands still is asked no longer than any other that may be: whoever asks knows that nothing moves.
+        """
         try:
             self._check_switch()
-            if self._client.runs(self._program):
-                return ""
+            with Fabric.connect(self._topology, self._addresses(), timeout=_LOOK_SECONDS, read_only=True) as fabric:
+                if fabric.clients[SWITCH].runs(self._program):
+                    return ""
         except (ControlPlaneError, NetworkError, SwitchProcessError) as error:
             return f"the switch {SWITCH} is lost: {error}"
         return f"the switch {SWITCH} has lost its program: it was started again"
@@ -81,6 +87,10 @@ class Lab(ABC):
     @abstractmethod
     def _open(self, exits: ExitStack) -> tuple[Topology, SwitchClient, PipelineConfig, JobPlan]:
         """Start the network; what ends it goes to `exits`."""
+
+    @abstractmethod
+    def _addresses(self) -> Mapping[str, str]:
+        """Where each switch listens."""
 
     @abstractmethod
     def _check_switch(self) -> None:
@@ -121,6 +131,9 @@ class _ShmLab(Lab):
         job = self.lab.slots(self._hosts, slots=SLOTS, name="glm")
         return self.lab.topology, self.lab.client, programs_of(self.lab.topology)[SWITCH], job
 
+    def _addresses(self) -> Mapping[str, str]:
+        return {SWITCH: self.lab.switch.address}
+
     def _check_switch(self) -> None:
         self.lab.switch.check()
 
@@ -152,6 +165,9 @@ class _MininetLab(Lab):
             ports = dict.fromkeys(topology.ports(SWITCH), self._faults)
             SwitchPorts().write(self.network.addresses[SWITCH], ports)
         return topology, fabric.clients[SWITCH], programs[SWITCH], job
+
+    def _addresses(self) -> Mapping[str, str]:
+        return self.network.addresses
 
     def _check_switch(self) -> None:
         self.network.check_switch(SWITCH)

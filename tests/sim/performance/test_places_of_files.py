@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
 from catchment.cli import app
+from catchment.cli.output_path import writing
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.sim.performance import flow, side_by_side
 from catchment.sim.performance.figures import page
@@ -86,6 +88,16 @@ def test_a_file_that_can_be_written_is_run_for(words: list[str], tmp_path: Path)
             CliRunner().invoke(app, [*words, str(tmp_path / name)], catch_exceptions=False)
     assert [path.name for path in tmp_path.iterdir()] == ["old.svg"]
     assert (tmp_path / "old.svg").read_text() == "old"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
+def test_what_cannot_be_written_after_all_is_named(number: int) -> None:
+    """A disk that is full names no file."""
+    why = os.strerror(number)
+    with pytest.raises(ControlPlaneError, match=f"^cannot write x.json: {why}$"), writing(Path("x.json")):
+        raise OSError(number, why)
+    with pytest.raises(ControlPlaneError, match=f"^cannot write other: {why}$"), writing(Path("x.json")):
+        raise OSError(number, why, "other")
 
 
 def test_pages_beside_that_of_the_figures(tmp_path: Path) -> None:
