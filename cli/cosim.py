@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.output_path import check_file
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import check_file
 
 
 class ElementType(StrEnum):

@@ -12,9 +12,9 @@ from rich.progress import Progress
 
 from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.output_path import check_file, check_folder, writing
 from catchment.cli.simulate_step import MOST_SEED, ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import check_file, check_folder, writing
 
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
 

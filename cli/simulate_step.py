@@ -12,8 +12,8 @@ import typer
 from rich.progress import Progress
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.output_path import check_file, check_folder, writing
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import check_file, check_folder, writing
 
 if TYPE_CHECKING:
     from catchment.sim.performance.steps.requests import StepRequest

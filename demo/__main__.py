@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from catchment.cli.output_path import check_folder
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import check_folder
 from catchment.demo.orchestrate import run
 from catchment.ending_signals import ended_as_by_ctrl_c
 from catchment.program import one_of, run_program

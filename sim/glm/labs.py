@@ -90,7 +90,7 @@ class Lab(ABC):
 
     @abstractmethod
     def _addresses(self) -> Mapping[str, str]:
-        """Where each switch listens."""
+        """The address at which each switch listens."""
 
     @abstractmethod
     def _check_switch(self) -> None:

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
 from catchment.cli import app
-from catchment.cli.output_path import writing
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import writing
 from catchment.sim.performance import flow, side_by_side
 from catchment.sim.performance.figures import page
 from catchment.sim.performance.steps import execute
