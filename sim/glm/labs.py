@@ -53,9 +53,9 @@ class Lab(ABC):
     def __enter__(self) -> Self:
         try:
             with ExitStack() as exits:
-                self._topology, self._client, self._program, self._job = self._open(exits)
+                self._topology, client, self._program, self._job = self._open(exits)
                 if self._loss:
-                    set_loss(self._client, self._topology.ports(SWITCH), self._loss)
+                    set_loss(client, self._topology.ports(SWITCH), self._loss)
                 self._exits = exits.pop_all()
         except (ControlPlaneError, NetworkError) as error:
             raise GlmError(str(error)) from error

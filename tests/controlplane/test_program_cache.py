@@ -42,9 +42,15 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
     return made
 
 
-def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A program in which there is nothing that a compiler would look at."""
+    program = tmp_path / "x.p4"
+    program.write_text("nothing")
+    return program
+
+
+def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, str]], source: Path) -> None:
     wanted: list[dict[str, str]] = [{}, {"LANES": "8"}, {"LANES": "64"}, {"LANES": "64", "JOBS": "2"}, {"JOBS": "2"}]
     first = [programs.compile_for(Target.EMBEDDED, source, defines) for defines in wanted]
     again = [programs.compile_for(Target.EMBEDDED, source, defines) for defines in wanted]
@@ -55,10 +61,8 @@ def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, st
 
 
 def test_what_another_user_has_compiled_is_taken_without_writing(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     first = programs.compile_for(Target.EMBEDDED, source, {})
 
     def refused(path: Path) -> None:
@@ -72,10 +76,8 @@ def test_what_another_user_has_compiled_is_taken_without_writing(
 
 
 def test_a_checkout_of_another_user_is_built_in_a_folder_of_ones_own(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     theirs = programs.compile_for(Target.EMBEDDED, source, {})
     monkeypatch.setattr(programs, "_SHIPPED", programs.cache_folder())
     monkeypatch.delenv("CATCHMENT_BUILD_DIR")
@@ -91,11 +93,9 @@ def test_a_checkout_of_another_user_is_built_in_a_folder_of_ones_own(
 
 
 def test_each_kind_of_processors_has_its_own(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that machines share has programs with instructions that only some of them know."""
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     names = set()
     for kind in ["native-0123", "native-4567", "x86-64-v3", "native-0123"]:
         monkeypatch.setattr(programs, "processors", lambda kind=kind: kind)
@@ -104,10 +104,8 @@ def test_each_kind_of_processors_has_its_own(
 
 
 def test_what_a_package_brings_along_is_for_any_processors(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     made = programs.compile_for(Target.EMBEDDED, source, {}).device_config.parent
     monkeypatch.setattr(programs, "_SHIPPED", tmp_path / "package")
     monkeypatch.setattr(programs, "processors", lambda: "others")
@@ -122,11 +120,9 @@ def test_what_a_package_brings_along_is_for_any_processors(
 
 
 def test_what_a_package_brings_along_is_done_when_all_of_it_is_copied(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever sees that it is done takes no lock; and a copy for which a disk has no room is made again."""
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     first = programs.compile_for(Target.EMBEDDED, source, {})
     monkeypatch.setattr(programs, "_SHIPPED", programs.cache_folder())
     monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "own"))
@@ -149,10 +145,9 @@ def test_what_a_package_brings_along_is_done_when_all_of_it_is_copied(
     assert seen == [False, False] and len(compiled) == 1
 
 
-def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
+def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], source: Path, tmp_path: Path) -> None:
     """A header of externs, and its text, tell one compilation from another."""
-    source, externs = tmp_path / "x.p4", tmp_path / "x.hpp"
-    source.write_text("nothing")
+    externs = tmp_path / "x.hpp"
     externs.write_text("// first")
     programs.compile_for(Target.EMBEDDED, source, {})
     first = programs.compile_for(Target.EMBEDDED, source, {}, externs=externs)
@@ -197,17 +192,15 @@ def test_what_is_included_from_elsewhere_is_part_of_the_program(
 
 
 def test_each_target_has_its_own(
-    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiled: list[Mapping[str, str]], source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     monkeypatch.setattr(compilation, "_p4c", lambda: "/bin/true")
     configs = {target: programs.compile_for(target, source, {}) for target in (Target.EMBEDDED, Target.BMV2)}
     assert configs[Target.EMBEDDED].device_config != configs[Target.BMV2].device_config
     assert len(compiled) == 2
 
 
-def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_switch_gets_its_p4info_in_binary(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text takes a third of a second of every start of a switch; it is read once."""
     message = p4info_pb2.P4Info(tables=[{"preamble": {"id": 7, "name": "ingress.jobs", "alias": "jobs"}, "size": 64}])
 
@@ -219,8 +212,6 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
     monkeypatch.setattr(Compilation, "run", compile_)
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
     switch = star(["a"], program=source).switch("s1")
     first = programs.program_for(switch)
     monkeypatch.delattr(text_format, "Parse")
@@ -232,9 +223,7 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
     assert {path.name for path in text.parent.iterdir()} == {"x.p4info.txt", "x.p4info.bin", "x.so", "lock", "done"}
 
 
-def test_a_program_is_built_for_the_workers_of_its_switch(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
-    source = tmp_path / "x.p4"
-    source.write_text("nothing")
+def test_a_program_is_built_for_the_workers_of_its_switch(compiled: list[Mapping[str, str]], source: Path) -> None:
     (switch,) = star(["w0"], program=source).switches.values()
     built = {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}
     programs.compile_for(switch.target, source, built)
