@@ -51,6 +51,10 @@ class Kind(enum.IntEnum):
     """A client has all that it wants; `step` is the first one in which it takes no part. Or a proxy has served."""
     PARAMETERS = 10
     """A shard's parameters before the first step: client 0 brings them, or a proxy gives them."""
+    ASK = 11
+    """A client to a proxy: who does the sum of tensor `number` of a step wait for?"""
+    AWAITED = 12
+    """The answer, with the question's `number` and `step`; the payload is JSON."""
 
 
 class Flag(enum.IntFlag):
@@ -82,6 +86,7 @@ class Channel:
         self._connection = connection
         self._lock = threading.Lock()
         self._kept: Message | None = None
+        self._sending_since: float | None = None
         self.peer = peer
 
     def send(self, message: Message, payload: Any = None) -> None:
@@ -95,16 +100,30 @@ class Channel:
             message.kind, message.flags, message.shard, message.step, message.number, len(data)
         )  # fmt: skip
         try:
-            with self._lock:
+            with self._lock, self._noted():
                 self._connection.send_bytes(header)
                 if data:
                     self._connection.send_bytes(data)
         except OSError as error:
             raise ProxyError(f"{self.peer} is gone") from error
 
-    def say(self, kind: Kind, facts: Mapping[str, Any]) -> None:
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        self._sending_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._sending_since = None
+
+    def held_up(self, seconds: float) -> bool:
+        """Whether a message has been on its way for so long: the other end does not take it."""
+        since = self._sending_since
+        return since is not None and time.monotonic() - since >= seconds
+
+    def say(self, kind: Kind, facts: Mapping[str, Any], *, number: int = 0, step: int = 0) -> None:
         """Send JSON."""
-        self.send(Message(kind), json.dumps(facts).encode())
+        payload = json.dumps(facts).encode()
+        self.send(Message(kind, step=step, number=number, size=len(payload)), payload)
 
     def look(self) -> None:
         """Whether the other end has failed by now; nothing is lost for `receive`.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from catchment.host.proxy.channel import Channel, Flag, Kind, Message, connect
 from catchment.host.proxy.errors import ProxyError
 from catchment.host.proxy.group import ProxyGroup
+from catchment.host.proxy.inquiry import Inquiry
 from catchment.host.proxy.numbers import elements
 from catchment.host.proxy.sums import SumClient, checked_routes
 from catchment.host.proxy.tensors import TensorTable
@@ -62,8 +63,9 @@ class Client(SumClient):
         except ProxyError as error:
             self._tell_others(error)
             raise
-        for channel in self._channels:
-            threading.Thread(target=self._receive, args=(channel,), daemon=True).start()
+        self._inquiry = Inquiry(self._channels)
+        for proxy, channel in enumerate(self._channels):
+            threading.Thread(target=self._receive, args=(proxy, channel), daemon=True).start()
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
         try:
@@ -137,10 +139,20 @@ class Client(SumClient):
             except ProxyError as error:
                 self._fail(error)
 
-    def _receive(self, channel: Channel) -> None:
+    def _inquire(self, number: int) -> Callable[[float], str]:
+        step = self._tensors[number].step
+        if step < 0:  # it waits for the first parameters, which proxies bring before they answer
+            return super()._inquire(number)
+        self._inquiry.begin(number, step)
+        return self._inquiry.found
+
+    def _receive(self, proxy: int, channel: Channel) -> None:
         try:
             while True:
                 message = channel.receive()
+                if message.kind is Kind.AWAITED:
+                    self._inquiry.take(proxy, message)
+                    continue
                 if message.kind not in (Kind.VALUE, Kind.PARAMETERS) or message.shard >= len(self._table.shards):
                     raise ProxyError(f"{channel.peer} sends {message.kind.name} where a sum belongs")
                 number = self._table.shards[message.shard].tensor

@@ -91,6 +91,11 @@ class Parts:
         """Whether everything has come; at once where no client pushes the shard to this proxy."""
         return len(self._pending[shard].came) == len(self._clients[shard])
 
+    def awaited(self, shard: int, step: int) -> frozenset[int]:
+        """The clients whose parts of that step have yet to come here."""
+        pending = self._pending[shard]
+        return self._clients[shard].difference(pending.came) if pending.step == step else frozenset()
+
     def step(self, shard: int) -> int:
         """The step whose parts are awaited, or complete."""
         return self._pending[shard].step

@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # that package brings torch with it, which takes seconds
 WINDOW = 4
 """Shards of a group that may be under way: one is summed while those before it go back to the clients."""
 _DRAIN = 5.0
+_HELD_UP = 1.0
+"""Seconds for which a message has been on its way when a client is told of it."""
 _Begun = tuple[Go, Lanes, Finish]
 
 
@@ -135,6 +137,7 @@ class Proxy:
     def _set_up(self, table: TensorTable) -> None:
         found, count = self._found, len(self._group.addresses)
         shards = range(len(table.shards))
+        self._shards_of = table.shards_of
         self._clients = [
             frozenset(client for client, routes in found.routes.items() if routes[shard] == self._number)
             for shard in shards
@@ -217,7 +220,10 @@ class Proxy:
 
     def _serve(self, client: int, channel: Channel) -> None:
         try:
-            while (message := channel.receive()).kind is Kind.PART:
+            while (message := channel.receive()).kind in (Kind.PART, Kind.ASK):
+                if message.kind is Kind.ASK:
+                    self._say_who_is_awaited(channel, message.number, message.step)
+                    continue
                 with self._lock:
                     part = self._parts.check(message.shard, message.step, client, message.size)
                 channel.into(part)
@@ -234,6 +240,22 @@ class Proxy:
             channel.drain()
             return
         self._ending.client_left(client, message.step)
+
+    def _say_who_is_awaited(self, channel: Channel, tensor: int, step: int) -> None:
+        """Answer a client that has waited for a sum for long."""
+        if tensor >= len(self._shards_of):
+            raise ProxyError(f"{channel.peer} asks for tensor {tensor} of a table that has {len(self._shards_of)}")
+        with self._lock:
+            missing = {client for shard in self._shards_of[tensor] for client in self._parts.awaited(shard, step)}
+        own = self._group.name(self._number)
+        awaited = [f"client {client} has not pushed it" for client in sorted(missing)]
+        awaited += [
+            f"{other.peer} does not take what {own} sends"
+            for other in self._found.channels()
+            if other.held_up(_HELD_UP)
+        ]
+        with suppress(ProxyError):  # as in `_tell`
+            channel.say(Kind.AWAITED, {"awaited": awaited}, number=tensor, step=step)
 
     def _hear(self, channel: Channel) -> None:
         """What another proxy says."""

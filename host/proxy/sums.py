@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -17,6 +18,11 @@ from catchment.host.proxy.limits import MOST_CLIENTS
 from catchment.host.proxy.numbers import dequantized, elements, quantized
 from catchment.host.proxy.ring import Lanes
 from catchment.host.proxy.tensors import TensorTable
+
+_ASKED = 2.0
+"""Seconds before the end of a wait in which a client asks who the sum waits for; a quarter of a shorter wait."""
+_LEAST_ASKED = 0.25
+"""Seconds: nobody is asked for less."""
 
 
 class TensorStep:
@@ -107,6 +113,14 @@ class SumClient(ABC):
     @abstractmethod
     def _tell_others(self, error: ProxyError) -> None:
         """Something failed here: tell those who can hear it."""
+
+    def _inquire(self, number: int) -> Callable[[float], str]:
+        """Begin to ask who the sum of a tensor waits for, where somebody can know; returns at once.
+
+        What it gives says what has been answered after so many seconds, as words that may follow a colon.
+        """
+        del number
+        return _unknown
 
     @property
     def table(self) -> TensorTable:
@@ -209,14 +223,20 @@ class SumClient(ABC):
         limit = self._timeout if timeout is None else as_real(timeout)
         if limit is None or limit < 0:
             raise ProxyError(f"a timeout of {timeout!r}: give a number of seconds from 0 on")
-        with self._changed:
-            if not self._changed.wait_for(lambda: self.arrived(number), min(limit, threading.TIMEOUT_MAX)):
+        last = min(limit / 4, _ASKED)
+        if not self._within(number, limit - last):
+            answered = self._inquire(number) if last >= _LEAST_ASKED else _unknown
+            if not self._within(number, last):
                 raise ProxyError(
                     f"the sum of {self._table.tensors[number].name} of step {self._step} is not there after {limit:g} "
-                    "s: another client has not pushed it, or one of those who sum stands still"
+                    f"s: {answered(last)}"
                 )
         if self._tensors[number].left:
             self._check()
+
+    def _within(self, number: int, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self.arrived(number), min(seconds, threading.TIMEOUT_MAX))
 
     def deliver(self, number: int, out: Any) -> None:
         """Write a sum that has arrived, as fp32."""
@@ -255,6 +275,11 @@ class SumClient(ABC):
                 self._tensors[number].flags |= 1 << (shard - self._table.shards_of[number].start)
             self._tensors[number].left -= 1
             self._changed.notify_all()
+
+
+def _unknown(seconds: float) -> str:
+    del seconds
+    return "another client has not pushed it, or one of those who sum stands still"
 
 
 def _said_of(error: BaseException) -> str:
