@@ -50,10 +50,10 @@ def _store_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(places: list[Path]) -> Iterator[Store]:
+def _opened(places: list[Path], *, read_only: bool = True) -> Iterator[Store]:
     from catchment.host.optimizer.store import Store  # noqa: PLC0415
 
-    with _store_errors(), Store.open(places) as store:
+    with _store_errors(), Store.open(places, read_only=read_only) as store:
         yield store
 
 
@@ -201,7 +201,7 @@ def import_safetensors(  # noqa: PLR0917
 @app.command()
 def snapshot(name: Annotated[str, typer.Argument(help="Its name.")], store: PlaceOptions) -> None:
     """Keep the present state by name; costs no space until the training goes on."""
-    with _opened(store) as opened:
+    with _opened(store, read_only=False) as opened:
         opened.take_snapshot(name)
 
 
@@ -219,7 +219,7 @@ def snapshots(places: Places, as_json: JsonOption = False) -> None:
 @app.command()
 def prune(store: PlaceOptions, keep: Annotated[int, typer.Option(min=0, help="The newest so many stay.")] = 2) -> None:
     """Forget all snapshots but the newest; their space serves later steps."""
-    with _opened(store) as opened:
+    with _opened(store, read_only=False) as opened:
         names = list(opened.snapshots)
         for name in names[: max(0, len(names) - keep)]:
             opened.drop_snapshot(name)
@@ -229,7 +229,7 @@ def prune(store: PlaceOptions, keep: Annotated[int, typer.Option(min=0, help="Th
 @app.command()
 def restore(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], store: PlaceOptions) -> None:
     """Make a snapshot the present state; no data moves."""
-    with _opened(store) as opened:
+    with _opened(store, read_only=False) as opened:
         opened.restore_snapshot(name)
         typer.echo(f"training passes: {opened.state.trained}")
 
@@ -237,7 +237,7 @@ def restore(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], st
 @app.command()
 def drop(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], store: PlaceOptions) -> None:
     """Forget a snapshot."""
-    with _opened(store) as opened:
+    with _opened(store, read_only=False) as opened:
         opened.drop_snapshot(name)
 
 

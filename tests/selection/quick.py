@@ -22,6 +22,7 @@ FILES = (
     "host/collectives/test_rail_split.py", "host/collectives/test_ring_links.py",
     "host/collectives/test_silence_timer.py",
     "host/glm/*", "!host/glm/test_glm_weights.py", "host/optimizer/*", "!host/optimizer/test_crashes.py",
+    "!host/optimizer/test_read_only.py",
     "!host/optimizer/test_sharded_checkpoints.py", "!host/optimizer/test_store.py", "host/test_numbers.py",
     "host/test_slot_ring.py", "host/test_state_machines.py", "host/test_transfer.py", "host/test_udp_port.py",
     "p4src/test_protocol.py", "p4src/test_scenarios.py", "p4src/test_switch_model.py", "sim/golden/*",

@@ -146,7 +146,12 @@ class OpenDevice:
 
 
 def open_devices(
-    places: Sequence[str | Path], options: StoreOptions, *, create: bool, exits: ExitStack
+    places: Sequence[str | Path],
+    options: StoreOptions,
+    *,
+    create: bool = False,
+    read_only: bool = False,
+    exits: ExitStack,
 ) -> list[OpenDevice]:
     """Open all places, in their order; `exits` closes them."""
     if not places:
@@ -157,7 +162,7 @@ def open_devices(
         raise StoreError("is named twice", kind="argument", path=str(twice), hint="name each device once")
     devices = []
     for index, place in enumerate(places):
-        file = DeviceFile(place, create=create, direct=options.direct)
+        file = DeviceFile(place, create=create, read_only=read_only, direct=options.direct)
         with ExitStack() as opening:
             opening.callback(file.close)
             device = OpenDevice(file, index, options)

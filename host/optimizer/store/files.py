@@ -22,14 +22,14 @@ def file_of(place: str | Path) -> Path:
 class DeviceFile:
     """One file or block device, open and locked. `direct`: the page cache is bypassed."""
 
-    def __init__(self, place: str | Path, *, create: bool, direct: bool) -> None:
-        """Open it; `create` makes a file that is not there (not a block device).
+    def __init__(self, place: str | Path, *, create: bool = False, read_only: bool = False, direct: bool) -> None:
+        """Open it; `create` makes a file that is not there (not a block device); who only reads lets others read.
 
         Raises:
             StoreError: kind ``missing``, ``argument``, ``busy`` or ``device``.
         """
         self.path = str(file_of(place))
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         self.direct = direct
         try:
             self.descriptor = self._open(flags)
@@ -40,7 +40,7 @@ class DeviceFile:
         except OSError as error:
             raise of_errno(error.errno or errno.EIO, "open", self.path) from error
         try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, (fcntl.LOCK_SH if read_only else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self.descriptor)
             raise StoreError(

@@ -46,7 +46,9 @@ class Store:
     Any error of a write or commit ends the use of this object; opening the store again finds the last commit.
     """
 
-    def __init__(self, devices: Sequence[OpenDevice], manifest: Manifest, options: StoreOptions) -> None:
+    def __init__(
+        self, devices: Sequence[OpenDevice], manifest: Manifest, options: StoreOptions, *, read_only: bool = False
+    ) -> None:
         """Use `create` or `open`."""
         from catchment.host import _optimizer  # noqa: PLC0415
 
@@ -58,6 +60,7 @@ class Store:
         self._lock = threading.RLock()
         self._pending: dict[int, LayerVersion] = {}
         self._failure: StoreError | None = None
+        self._read_only = read_only
         self._closed = False
         self._commit = Commit(0, ModelState(()), {})
         self._planes = Planes(devices, manifest)
@@ -115,17 +118,21 @@ class Store:
             return store
 
     @classmethod
-    def open(cls, places: Sequence[str | Path], options: StoreOptions | None = None) -> Self:
+    def open(
+        cls, places: Sequence[str | Path], options: StoreOptions | None = None, *, read_only: bool = False
+    ) -> Self:
         """The store on `places`, in any order, at its last commit.
+
+        `read_only`: nothing is written, so the places may be, too, and others may read at the same time.
 
         Raises:
             StoreError: kind ``missing``, ``version``, ``mismatch``, ``corrupt``, ``busy`` or ``device``.
         """
         options = StoreOptions() if options is None else options
         with ExitStack() as exits:
-            found = open_devices(places, options, create=False, exits=exits)
+            found = open_devices(places, options, read_only=read_only, exits=exits)
             devices, manifest = assemble(found)
-            store = cls(devices, manifest, options)
+            store = cls(devices, manifest, options, read_only=read_only)
             store._load()
             exits.pop_all()
             return store
@@ -241,7 +248,7 @@ class Store:
             StoreError: kind ``full``: there is none, and no space to make one.
         """
         with self._lock:
-            self._check()
+            self._check_writable()
             pending = self._pending.get(layer)
             needed = self._commit.used_planes(layer)
             if pending is not None and not undo and pending.plane not in needed:
@@ -255,12 +262,12 @@ class Store:
             StoreError: kind ``full``: there is none, and no space to make one.
         """
         with self._lock:
-            self._check()
+            self._check_writable()
             return self._planes.take_spare([self._taken(layer) for layer in range(len(self.geometry.table))])
 
     def write(self, plane: int, layer: int, section: Section, memory: Memory) -> Transfer:
         """Start to write a section; `memory` must stay as it is until the transfer is done."""
-        self._check()
+        self._check_writable()
         transfer = Transfer()
         for device, offset, part, what in self._parts(plane, layer, section, memory):
             transfer.add(device.native.write(offset, part), f"write of {what}", device.path)
@@ -361,6 +368,12 @@ class Store:
         if self._closed:
             raise StoreError("the store was closed", kind="closed")
 
+    def _check_writable(self) -> None:
+        self._check()
+        if self._read_only:
+            path = self._devices[0].path
+            raise StoreError("it was opened to be read", kind="argument", path=path, hint="open it without read_only")
+
     def _sync(self) -> None:
         transfer = Transfer()
         for device in self._devices:
@@ -368,7 +381,7 @@ class Store:
         transfer.wait()
 
     def _record(self, commit: Commit) -> None:
-        self._check()
+        self._check_writable()
         try:
             raw = records.encode(commit, self._manifest.commit_bytes, self.identity)
             self._sync()  # the data first
