@@ -17,7 +17,7 @@ def shell(
     topology: TopologyOption = None,
     device_id: DeviceOption = 1,
 ) -> None:
-    """An interactive p4runtime-shell; commands can also be piped in."""
+    """An interactive p4runtime-shell; commands can also be piped in: the exit code is 1 if one of them fails."""
     if ":" in switch:
         address = switch
     else:

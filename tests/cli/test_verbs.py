@@ -249,14 +249,24 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     updates = "".join(f"updates {{ type: INSERT {entry.format(key=key, **ids)} }}\n" for key in "aba")
     batch.write_text(updates)
     commands = f"te = table_entry['In.l2.l2'](action='forward')\nWrite('{batch}')\nprint('still', 'here')\nexit\n"
-    result = subprocess.run(
-        [sys.executable, "-m", "catchment.cli", "shell", "s1"],
-        input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=ROOT,
-    )  # fmt: skip
-    assert result.returncode == 0
+    result = _piped_into_the_shell(commands)
+    assert result.returncode == 1
     assert "At index 2: ALREADY_EXISTS" in result.stdout
     assert "still here" in result.stdout
     assert sorted(str(e.match["dst"]) for e in client.read("l2")) == ["00:00:00:00:00:61", "00:00:00:00:00:62"]
+
+
+@pytest.mark.usefixtures("topology", "client")
+@pytest.mark.parametrize(("command", "code"), [("print('all', 'well')", 0), ("x = = 1", 1)], ids=["well", "no Python"])
+def test_the_shell_ends_with_1_where_a_command_failed_that_was_piped_in(command: str, code: int) -> None:
+    assert _piped_into_the_shell(f"{command}\n\nexit\n").returncode == code
+
+
+def _piped_into_the_shell(commands: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "catchment.cli", "shell", "s1"],
+        input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=ROOT,
+    )  # fmt: skip
 
 
 def test_the_shell_ends_when_nobody_reads_on(topology: Path, client: SwitchClient) -> None:
