@@ -12,6 +12,8 @@ namespace catchment::softswitch {
 namespace {
 
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
+constexpr std::size_t kMostPacketOutBytes = std::size_t{16} << 20;  // that wait
+constexpr std::size_t kPacketOutBytes = 64;                         // of one, beside its frame
 /// Bytes of frames from memory that come in between two times of copying out what they made.
 constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
@@ -113,12 +115,18 @@ void PacketWorker::wake() {
   static_cast<void>(::write(wake_.get(), &one, sizeof one));
 }
 
-void PacketWorker::packet_out(std::string frame) {
+bool PacketWorker::packet_out(std::string frame) {
   {
     const std::lock_guard lock(packet_out_mutex_);
+    const std::size_t bytes = packet_out_bytes_ + frame.size() + kPacketOutBytes;
+    if (!packet_outs_.empty() && bytes > kMostPacketOutBytes) {
+      return false;
+    }
+    packet_out_bytes_ = bytes;
     packet_outs_.push_back(std::move(frame));
   }
   wake();
+  return true;
 }
 
 std::chrono::nanoseconds PacketWorker::wait_at_most() {
@@ -286,6 +294,7 @@ void PacketWorker::run_packet_outs() {
   {
     const std::lock_guard lock(packet_out_mutex_);
     frames.swap(packet_outs_);
+    packet_out_bytes_ = 0;
   }
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (board_.interrupted()) {
@@ -304,6 +313,9 @@ void PacketWorker::run_packet_outs() {
 void PacketWorker::put_back(std::span<std::string> frames) {
   {
     const std::lock_guard lock(packet_out_mutex_);
+    for (const std::string& frame : frames) {
+      packet_out_bytes_ += frame.size() + kPacketOutBytes;
+    }
     packet_outs_.insert(packet_outs_.begin(), std::make_move_iterator(frames.begin()),
                         std::make_move_iterator(frames.end()));
   }

@@ -34,7 +34,8 @@ class PacketWorker {
   /// Receives, runs the program and sends until the board is stopped.
   void run();
   void wake();
-  void packet_out(std::string frame);
+  /// False: too much waits already.
+  [[nodiscard]] bool packet_out(std::string frame);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -78,6 +79,7 @@ class PacketWorker {
   Patience patience_{kSwitchPatience};
   std::mutex packet_out_mutex_;
   std::vector<std::string> packet_outs_;
+  std::size_t packet_out_bytes_ = 0;  // of them
 };
 
 }  // namespace catchment::softswitch

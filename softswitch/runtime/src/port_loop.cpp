@@ -82,7 +82,7 @@ class PortLoop::Impl {
     }
   }
 
-  void packet_out(std::string frame) { workers_.front()->packet_out(std::move(frame)); }
+  bool packet_out(std::string frame) { return workers_.front()->packet_out(std::move(frame)); }
 
   [[nodiscard]] std::vector<PortStatus> ports() const {
     std::vector<PortStatus> out;
@@ -135,7 +135,7 @@ Status PortLoop::set_faults(std::uint32_t port, const PortFaults& faults) {
 }
 void PortLoop::run() { impl_->run(); }
 void PortLoop::stop() { impl_->stop(); }
-void PortLoop::packet_out(std::string frame) { impl_->packet_out(std::move(frame)); }
+bool PortLoop::packet_out(std::string frame) { return impl_->packet_out(std::move(frame)); }
 std::vector<PortStatus> PortLoop::ports() const { return impl_->ports(); }
 void PortLoop::on_event(std::function<void(const std::string&)> hook) {
   impl_->on_event(std::move(hook));

@@ -129,13 +129,13 @@ void Arbiter::update(const std::shared_ptr<Session>& session,
     if (steps_down) {
       notify_others(name, session.get());
     }
-    notify(name, *session);
+    notify(*session);
     return;
   }
   notify_others(name, session.get());
   // Writes of the former primary that have started are finished when this lock is ours.
   state_.exclusive().unlock();
-  notify(name, *session);
+  notify(*session);
 }
 
 void Arbiter::remove(const Session& session) {
@@ -210,18 +210,29 @@ std::vector<std::shared_ptr<Session>> Arbiter::packet_receivers() {
   return result;
 }
 
-void Arbiter::notify(const std::string& role_name, const Session& receiver) {
+void Arbiter::notify(const Session& receiver) {
   const std::lock_guard lock(mutex_);
-  const Client* client = find(receiver);
-  if (client == nullptr) {
-    return;
+  if (const Client* client = find(receiver)) {
+    tell(*client);
   }
-  const Role& role = roles_[role_name];
+}
+
+void Arbiter::notify_others(const std::string& role, const Session* except) {
+  const std::lock_guard lock(mutex_);
+  for (const Client& client : clients_) {
+    if (client.role == role && client.session.get() != except) {
+      tell(client);
+    }
+  }
+}
+
+void Arbiter::tell(const Client& client) {
+  const Role& role = roles_[client.role];
   p4::v1::StreamMessageResponse response;
   auto& message = *response.mutable_arbitration();
   message.set_device_id(device_id_);
-  if (!role_name.empty()) {
-    message.mutable_role()->set_name(role_name);
+  if (!client.role.empty()) {
+    message.mutable_role()->set_name(client.role);
   }
   if (role.config) {
     *message.mutable_role()->mutable_config() = *role.config;
@@ -231,7 +242,7 @@ void Arbiter::notify(const std::string& role_name, const Session& receiver) {
     message.mutable_election_id()->set_low(role.highest->low);
   }
   auto& status = *message.mutable_status();
-  if (role.primary == &receiver) {
+  if (role.primary == client.session.get()) {
     status.set_code(grpc::StatusCode::OK);
     status.set_message("this client is the primary");
   } else if (role.primary != nullptr) {
@@ -241,22 +252,7 @@ void Arbiter::notify(const std::string& role_name, const Session& receiver) {
     status.set_code(grpc::StatusCode::NOT_FOUND);
     status.set_message("there is no primary");
   }
-  client->session->send(std::move(response));
-}
-
-void Arbiter::notify_others(const std::string& role, const Session* except) {
-  std::vector<std::shared_ptr<Session>> receivers;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Client& client : clients_) {
-      if (client.role == role && client.session.get() != except) {
-        receivers.push_back(client.session);
-      }
-    }
-  }
-  for (const auto& receiver : receivers) {
-    notify(role, *receiver);
-  }
+  client.session->send(std::move(response));
 }
 
 }  // namespace catchment::server

@@ -73,8 +73,10 @@ class Arbiter {
   Client* find(const Session& session);
   void check(const p4::v1::MasterArbitrationUpdate& request, const std::string& role,
              const RoleAccess& access, const Session& session);
-  void notify(const std::string& role, const Session& receiver);
+  void notify(const Session& receiver);
   void notify_others(const std::string& role, const Session* except);
+  // With the mutex held.
+  void tell(const Client& client);
 
   const std::uint64_t device_id_;
   StateLock& state_;

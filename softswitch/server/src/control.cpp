@@ -12,18 +12,26 @@
 #include "packet_codec.hpp"
 #include "rollback.hpp"
 #include "rpc_error.hpp"
+#include "unknown_fields.hpp"
 
 namespace catchment::server {
 
 namespace {
+
+// Throws RpcError unless the update may be tried.
+void check_update(const p4::v1::Update& update, const Permission& permission,
+                  const WatchPorts& ports) {
+  refuse_unknown_fields(update);
+  permission.check(update.entity());
+  ports.check(update);
+}
 
 BatchStatus write_each(const p4::v1::WriteRequest& request, const Permission& permission,
                        const WatchPorts& ports, Target& target) {
   BatchStatus status(static_cast<std::size_t>(request.updates_size()));
   for (int i = 0; i < request.updates_size(); ++i) {
     try {
-      permission.check(request.updates(i).entity());
-      ports.check(request.updates(i));
+      check_update(request.updates(i), permission, ports);
       write_entity(request.updates(i), target);
     } catch (const RpcError& error) {
       status.fail(static_cast<std::size_t>(i), error);
@@ -39,8 +47,7 @@ BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request,
   Rollback rollback;
   for (int i = 0; i < request.updates_size(); ++i) {
     try {
-      permission.check(request.updates(i).entity());
-      ports.check(request.updates(i));
+      check_update(request.updates(i), permission, ports);
       rollback.write(request.updates(i), target);
     } catch (const RpcError& error) {
       rollback.undo(target);
@@ -74,6 +81,7 @@ grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target,
   BatchStatus status(static_cast<std::size_t>(request.entities_size()));
   for (int i = 0; i < request.entities_size(); ++i) {
     try {
+      refuse_unknown_fields(request.entities(i));
       read_entity(request.entities(i), target, sink);
     } catch (const RpcError& error) {
       if (messages.overflowed()) {
@@ -107,7 +115,7 @@ template void Control::check_writer(const p4::v1::WriteRequest&);
 template void Control::check_writer(const p4::v1::SetForwardingPipelineConfigRequest&);
 
 Control::Control(ControlOptions options, const Log& log, softswitch::Dataplane& dataplane,
-                 ProgramStore& programs, std::function<void(std::string)> packet_out)
+                 ProgramStore& programs, std::function<bool(std::string)> packet_out)
     : options_(std::move(options)),
       watch_ports_(options_.ports),
       log_(log),
@@ -148,6 +156,7 @@ void Control::check_device(std::uint64_t device_id) const {
 
 grpc::Status Control::write(const p4::v1::WriteRequest& request) {
   check_device(request.device_id());
+  refuse_own_unknown_fields(request);
   const auto lock = state_.exclusive();
   const Permission permission = require_primary(request);
   const BatchStatus status = write_all(request, permission, watch_ports_, pipelines_.target());
@@ -161,12 +170,14 @@ grpc::Status Control::write(const p4::v1::WriteRequest& request) {
 
 grpc::Status Control::read(const p4::v1::ReadRequest& request, UnsentMessages& messages) {
   check_device(request.device_id());
+  refuse_own_unknown_fields(request);
   const auto lock = state_.shared();
   return read_all(request, pipelines_.target(), messages, options_.max_status_bytes);
 }
 
 void Control::set_pipeline(const p4::v1::SetForwardingPipelineConfigRequest& request) {
   check_device(request.device_id());
+  refuse_unknown_fields(request);
   const auto lock = state_.exclusive();
   require_primary(request).check_pipeline();
   pipelines_.set(request);
@@ -179,6 +190,7 @@ void Control::get_pipeline(const p4::v1::GetForwardingPipelineConfigRequest& req
                            p4::v1::GetForwardingPipelineConfigResponse& response) {
   using Request = p4::v1::GetForwardingPipelineConfigRequest;
   check_device(request.device_id());
+  refuse_unknown_fields(request);
   const auto type = request.response_type();
   if (!Request::ResponseType_IsValid(type)) {
     throw invalid_argument(
@@ -208,6 +220,7 @@ void Control::handle(const std::shared_ptr<Session>& session,
                      const p4::v1::StreamMessageRequest& request) {
   switch (request.update_case()) {
     case p4::v1::StreamMessageRequest::kArbitration:
+      refuse_unknown_fields(request.arbitration());
       arbiter_.update(session, request.arbitration());
       if (arbiter_.is_primary(*session)) {
         log_.info("primary: " + session->peer());
@@ -231,6 +244,7 @@ void Control::handle(const std::shared_ptr<Session>& session,
 void Control::acknowledge(const std::shared_ptr<Session>& session,
                           const p4::v1::DigestListAck& ack) {
   try {
+    refuse_unknown_fields(ack);
     if (!arbiter_.is_primary(*session)) {
       throw permission_denied("only the primary may acknowledge digests");
     }
@@ -257,6 +271,7 @@ void Control::acknowledge(const std::shared_ptr<Session>& session,
 void Control::send_packet(const std::shared_ptr<Session>& session,
                           const p4::v1::PacketOut& packet) {
   try {
+    refuse_unknown_fields(packet);
     if (!arbiter_.is_primary(*session)) {
       throw permission_denied("only the primary may send packets");
     }
@@ -269,7 +284,10 @@ void Control::send_packet(const std::shared_ptr<Session>& session,
       }
       frame = decode_packet_out(packet, running->schema());
     }
-    packet_out_(std::move(frame));
+    if (!packet_out_(std::move(frame))) {
+      throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                     "too many packet-outs wait for the packets before them; send it again later");
+    }
   } catch (const RpcError& error) {
     p4::v1::StreamMessageResponse response;
     auto& message = *response.mutable_error();

@@ -34,10 +34,10 @@ struct ControlOptions {
 // after the other, reads in parallel between them. Functions throw RpcError.
 class Control final : public SessionHandler {
  public:
-  // `packet_out` sends a frame into the pipeline by the CPU port. What is passed by reference must
-  // outlive the control.
+  // `packet_out` sends a frame into the pipeline by the CPU port; false: too many wait. What is
+  // passed by reference must outlive the control.
   Control(ControlOptions options, const Log& log, softswitch::Dataplane& dataplane,
-          ProgramStore& programs, std::function<void(std::string)> packet_out);
+          ProgramStore& programs, std::function<bool(std::string)> packet_out);
 
   // Puts a pipeline in force before there are clients.
   void start_with(const p4::v1::ForwardingPipelineConfig& config);
@@ -69,7 +69,7 @@ class Control final : public SessionHandler {
   const ControlOptions options_;
   const WatchPorts watch_ports_;
   const Log& log_;
-  std::function<void(std::string)> packet_out_;
+  std::function<bool(std::string)> packet_out_;
   StateLock state_;
   Arbiter arbiter_;
   Pipelines pipelines_;

@@ -121,7 +121,7 @@ void run(const Options& options, Ending& ending, std::optional<LastResort>& last
     control_options.ports.insert({number, options.cpu_port});
   }
   Control control(control_options, log, dataplane, store,
-                  [&](std::string frame) { loop.packet_out(std::move(frame)); });
+                  [&](std::string frame) { return loop.packet_out(std::move(frame)); });
   if (!options.program.empty()) {
     control.start_with(first_config(options));
   }

@@ -4,6 +4,7 @@
 
 #include "catchment/wire/generated/role_config.pb.h"
 #include "rpc_error.hpp"
+#include "unknown_fields.hpp"
 
 namespace catchment::server {
 
@@ -20,6 +21,11 @@ RoleAccess RoleAccess::from(const p4::v1::Role& role) {
   if (!role.config().Is<stratum::P4RoleConfig>() || !role.config().UnpackTo(&config)) {
     throw invalid_argument("role.config is no stratum.P4RoleConfig but '" +
                            role.config().type_url() + "'");
+  }
+  try {
+    refuse_unknown_fields(config);
+  } catch (const RpcError& error) {
+    throw invalid_argument(std::string("role.config: ") + error.what());
   }
   if (config.has_packet_in_filter()) {
     throw invalid_argument(

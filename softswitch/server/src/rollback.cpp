@@ -17,6 +17,10 @@ namespace {
 using p4::v1::Entity;
 using p4::v1::Update;
 
+// The longest request of single entries fits: 4 MiB of updates that delete some.
+constexpr std::size_t kMostBytes = std::size_t{128} << 20;
+constexpr std::size_t kUpdateBytes = 256;  // of an update in memory, beside its content
+
 // Returns the request that reads all there is about the entity.
 Entity read_request(const Entity& entity) {
   Entity request = entity;
@@ -41,7 +45,7 @@ bool is_meant(const Entity& found, const Entity& entity) {
          found.table_entry().priority() == entity.table_entry().priority();
 }
 
-// Has no bound: what is taken back has to be whole.
+// Has no bound: what one update changes has to be whole, and the switch has it already.
 class Entities final : public EntitySink {
  public:
   Entity& add() override { return found_.emplace_back(); }
@@ -84,6 +88,20 @@ std::vector<Update> inverses_of(const Update& update, const Target& target) {
 
 }  // namespace
 
+void Rollback::make_room_for(const std::vector<Update>& inverses) {
+  std::size_t bytes = bytes_;
+  for (const Update& inverse : inverses) {
+    bytes += inverse.ByteSizeLong() + kUpdateBytes;
+  }
+  if (bytes > kMostBytes) {
+    throw RpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                   "what would take the batch back has more than " +
+                       std::to_string(kMostBytes >> 20) +
+                       " MiB: write fewer entries or cells in one batch, or CONTINUE_ON_ERROR");
+  }
+  bytes_ = bytes;
+}
+
 void Rollback::write(const Update& update, Target& target) {
   std::vector<Update> inverses;
   // What cannot be read cannot be written either: the write then says what is wrong.
@@ -92,6 +110,7 @@ void Rollback::write(const Update& update, Target& target) {
   } catch (const RpcError&) {
     inverses.clear();
   }
+  make_room_for(inverses);
   write_entity(update, target);
   std::move(inverses.begin(), inverses.end(), std::back_inserter(inverses_));
 }

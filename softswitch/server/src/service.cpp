@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "counted_call.hpp"
 #include "read_call.hpp"
 #include "rpc_error.hpp"
 
@@ -29,8 +30,9 @@ grpc::Status answer(Body body) {
   }
 }
 
-grpc::Status parse(grpc::ByteBuffer message, p4::v1::ReadRequest& request) {
-  return grpc::SerializationTraits<p4::v1::ReadRequest>::Deserialize(&message, &request);
+template <class Request>
+grpc::Status parse(grpc::ByteBuffer message, Request& request) {
+  return grpc::SerializationTraits<Request>::Deserialize(&message, &request);
 }
 
 }  // namespace
@@ -42,7 +44,11 @@ Service::Service(ServiceOptions options, const Log& log, Control& control, Conne
       connections_(connections),
       writes_({.threads = 1}),
       reads_({.threads = kReadThreads}),
-      streams_({.threads = 1}) {}
+      streams_({.threads = 1}) {
+  SetMessageAllocatorFor_Write(&write_messages_);
+  SetMessageAllocatorFor_SetForwardingPipelineConfig(&pipeline_messages_);
+  SetMessageAllocatorFor_Capabilities(&capability_messages_);
+}
 
 void Service::check_name(const grpc::CallbackServerContext& context) const {
   if (options_.client_names.empty()) {
@@ -67,17 +73,21 @@ template <class Check, class Body>
 grpc::ServerUnaryReactor* Service::unary(grpc::CallbackServerContext& context, WorkQueue& queue,
                                          std::size_t bytes, Check check, Body body) {
   grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  const auto finish = [reactor, &context](const grpc::Status& status) {
+    context.GetRpcAllocatorState()->FreeRequest();
+    reactor->Finish(status);
+  };
   connections_.received(context.peer(), bytes);
   const grpc::Status refusal = answer([&] {
     check_name(context);
     check();
-    if (!queue.submit(context.peer(), bytes, [=] { reactor->Finish(answer(body)); })) {
+    if (!queue.submit(context.peer(), bytes, [=] { finish(answer(body)); })) {
       throw too_much("too many requests of this client wait: send the next when one is answered");
     }
     return grpc::Status::OK;
   });
   if (!refusal.ok()) {
-    reactor->Finish(refusal);
+    finish(refusal);
   }
   return reactor;
 }
@@ -101,22 +111,12 @@ grpc::ServerUnaryReactor* Service::SetForwardingPipelineConfig(
       });
 }
 
-grpc::ServerUnaryReactor* Service::GetForwardingPipelineConfig(
-    grpc::CallbackServerContext* context, const p4::v1::GetForwardingPipelineConfigRequest* request,
-    p4::v1::GetForwardingPipelineConfigResponse* response) {
-  return unary(
-      *context, reads_, request->ByteSizeLong(), [] {},
-      [=, this] {
-        control_.get_pipeline(*request, *response);
-        return grpc::Status::OK;
-      });
-}
-
 grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* context,
                                                 const p4::v1::CapabilitiesRequest* request,
                                                 p4::v1::CapabilitiesResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   connections_.received(context->peer(), request->ByteSizeLong());
+  context->GetRpcAllocatorState()->FreeRequest();
   reactor->Finish(answer([&] {
     check_name(*context);
     response->set_p4runtime_api_version(kApiVersion);
@@ -125,22 +125,24 @@ grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* con
   return reactor;
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::Read(grpc::CallbackServerContext* context,
-                                                          const grpc::ByteBuffer* message) {
-  const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_, connections_);
+// Parses a request whose answer may be long, and has `body(request)` bring the status that the call
+// ends with, on a thread for reads.
+template <class Request, class Call, class Body>
+void Service::ask(grpc::CallbackServerContext& context, const grpc::ByteBuffer& message,
+                  const std::shared_ptr<Call>& call, Body body) {
   call->start();
-  connections_.received(context->peer(), message->Length());
+  connections_.received(context.peer(), message.Length());
   const grpc::Status refusal = answer([&] {
-    check_name(*context);
-    const auto request = std::make_shared<p4::v1::ReadRequest>();
-    if (auto parsed = parse(*message, *request); !parsed.ok()) {
+    check_name(context);
+    const auto request = std::make_shared<Request>();
+    if (auto parsed = parse(message, *request); !parsed.ok()) {
       return parsed;
     }
     if (unsent_ > UnsentMessages::kMostBytesOfAll) {
       throw too_much("clients leave too many answers unread; ask again later");
     }
-    const bool queued = reads_.submit(context->peer(), message->Length(), [=, this] {
-      call->answer(answer([&] { return control_.read(*request, call->messages()); }));
+    const bool queued = reads_.submit(context.peer(), message.Length(), [=] {
+      call->answer(answer([&] { return body(*request); }));
     });
     if (!queued) {
       throw too_much("too many requests of this client wait: send the next when one is answered");
@@ -150,6 +152,30 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::Read(grpc::CallbackServerCo
   if (!refusal.ok()) {
     call->answer(refusal);
   }
+}
+
+grpc::ServerUnaryReactor* Service::GetForwardingPipelineConfig(grpc::CallbackServerContext* context,
+                                                               const grpc::ByteBuffer* message,
+                                                               grpc::ByteBuffer* response) {
+  using Request = p4::v1::GetForwardingPipelineConfigRequest;
+  const auto call =
+      std::make_shared<CountedCall>(*context, timer_, unsent_, connections_, *response);
+  ask<Request>(*context, *message, call, [call = call.get(), this](const Request& request) {
+    p4::v1::GetForwardingPipelineConfigResponse pipeline;
+    control_.get_pipeline(request, pipeline);
+    call->hold(pipeline.SerializeAsString());
+    return grpc::Status::OK;
+  });
+  return call.get();
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::Read(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* message) {
+  const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_, connections_);
+  ask<p4::v1::ReadRequest>(*context, *message, call,
+                           [call = call.get(), this](const p4::v1::ReadRequest& request) {
+                             return control_.read(request, call->messages());
+                           });
   return call.get();
 }
 
@@ -178,7 +204,7 @@ void Service::make_room_for_a_mute_stream() {
 grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>*
 Service::StreamChannel(grpc::CallbackServerContext* context) {
   const auto session =
-      std::make_shared<Session>(*context, control_, streams_, timer_, connections_);
+      std::make_shared<Session>(*context, control_, streams_, timer_, connections_, unread_);
   log_.debug("stream of " + session->peer() + " opened");
   session->start(options_.stream_timeout);
   const grpc::Status refusal = answer([&] {

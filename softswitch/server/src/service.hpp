@@ -15,6 +15,7 @@
 
 #include "connections.hpp"
 #include "control.hpp"
+#include "freed_requests.hpp"
 #include "log.hpp"
 #include "p4/v1/p4runtime.grpc.pb.h"
 #include "session.hpp"
@@ -28,9 +29,10 @@ struct ServiceOptions {
   std::chrono::milliseconds stream_timeout{0};  // for the first message of a stream
 };
 
-// Answers to Reads are written as bytes, in which they take the least memory.
+// Answers that may be long are written as bytes, in which they take the least memory.
 template <class Base>
-using RawReads = p4::v1::P4Runtime::WithRawCallbackMethod_Read<Base>;
+using RawReads = p4::v1::P4Runtime::WithRawCallbackMethod_Read<
+    p4::v1::P4Runtime::WithRawCallbackMethod_GetForwardingPipelineConfig<Base>>;
 
 // No call holds a thread while it waits for its client or for others: gRPC's threads take a request
 // and hand it on to one thread for writes, one for stream messages and a few for reads. So however
@@ -49,10 +51,9 @@ class Service final : public RawReads<p4::v1::P4Runtime::CallbackService> {
       grpc::CallbackServerContext* context,
       const p4::v1::SetForwardingPipelineConfigRequest* request,
       p4::v1::SetForwardingPipelineConfigResponse* response) override;
-  grpc::ServerUnaryReactor* GetForwardingPipelineConfig(
-      grpc::CallbackServerContext* context,
-      const p4::v1::GetForwardingPipelineConfigRequest* request,
-      p4::v1::GetForwardingPipelineConfigResponse* response) override;
+  grpc::ServerUnaryReactor* GetForwardingPipelineConfig(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* message,
+                                                        grpc::ByteBuffer* response) override;
   grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>*
   StreamChannel(grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Capabilities(grpc::CallbackServerContext* context,
@@ -67,11 +68,21 @@ class Service final : public RawReads<p4::v1::P4Runtime::CallbackService> {
   grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext& context, WorkQueue& queue,
                                   std::size_t bytes, Check check, Body body);
 
+  template <class Request, class Call, class Body>
+  void ask(grpc::CallbackServerContext& context, const grpc::ByteBuffer& message,
+           const std::shared_ptr<Call>& call, Body body);
+
+  FreedRequests<p4::v1::WriteRequest, p4::v1::WriteResponse> write_messages_;
+  FreedRequests<p4::v1::SetForwardingPipelineConfigRequest,
+                p4::v1::SetForwardingPipelineConfigResponse>
+      pipeline_messages_;
+  FreedRequests<p4::v1::CapabilitiesRequest, p4::v1::CapabilitiesResponse> capability_messages_;
   const ServiceOptions options_;
   const Log& log_;
   Control& control_;
   Connections& connections_;
-  std::atomic<std::size_t> unsent_ = 0;  // bytes of answers to Reads
+  std::atomic<std::size_t> unsent_ = 0;  // bytes of answers that may be long
+  std::atomic<std::size_t> unread_ = 0;  // bytes that wait on streams
   std::mutex mute_mutex_;
   std::deque<std::weak_ptr<Session>> mute_;  // streams in the order in which they were opened
   Timer timer_;

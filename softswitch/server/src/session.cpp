@@ -9,19 +9,26 @@ namespace catchment::server {
 namespace {
 
 constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
+// When so much waits on all streams, each keeps a share: others' clients that do not read cost one
+// that does no more than its longest bursts.
+constexpr std::size_t kAllQueueBytes = std::size_t{256} << 20;
+constexpr std::size_t kShareBytes = std::size_t{64} << 10;
 constexpr std::size_t kMessageBytes = 256;  // of a queued message, beside its content
 constexpr auto kFarewell = std::chrono::seconds(2);
 
 }  // namespace
 
 Session::Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
-                 Timer& timer, Connections& connections)
+                 Timer& timer, Connections& connections, std::atomic<std::size_t>& unread)
     : context_(context),
       handler_(handler),
       work_(work),
       timer_(timer),
       connections_(connections),
+      unread_(unread),
       peer_(context.peer()) {}
+
+Session::~Session() { unread_ -= bytes_; }
 
 void Session::start(std::chrono::milliseconds timeout) {
   self_ = shared_from_this();
@@ -73,6 +80,7 @@ void Session::handle_request() {
   grpc::Status status;
   try {
     handler_.handle(shared_from_this(), request_);
+    p4::v1::StreamMessageRequest().Swap(&request_);  // which keeps nothing for the next one
     if (read_next()) {
       return;
     }
@@ -91,7 +99,7 @@ void Session::send(p4::v1::StreamMessageResponse message) {
   if (finishing_) {
     return;
   }
-  if (bytes_ + bytes > kQueueBytes) {
+  if (!has_room(bytes)) {
     begin_finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read its messages"});
     return cut_off();
   }
@@ -101,7 +109,7 @@ void Session::send(p4::v1::StreamMessageResponse message) {
 bool Session::offer(p4::v1::StreamMessageResponse message) {
   const std::size_t bytes = message.ByteSizeLong() + kMessageBytes;
   const std::lock_guard lock(mutex_);
-  if (finishing_ || bytes_ + bytes > kQueueBytes) {
+  if (finishing_ || !has_room(bytes)) {
     return false;
   }
   push(std::move(message), bytes);
@@ -111,6 +119,7 @@ bool Session::offer(p4::v1::StreamMessageResponse message) {
 void Session::push(p4::v1::StreamMessageResponse message, std::size_t bytes) {
   queue_.push_back({std::move(message), bytes});
   bytes_ += bytes;
+  unread_ += bytes;
   advance();
 }
 
@@ -129,6 +138,10 @@ void Session::finish(grpc::Status status) {
 }
 
 // The functions below are called with the mutex held.
+
+bool Session::has_room(std::size_t bytes) const {
+  return bytes_ + bytes <= (unread_ + bytes > kAllQueueBytes ? kShareBytes : kQueueBytes);
+}
 
 void Session::begin_finish(grpc::Status status) {
   finishing_ = true;
@@ -162,10 +175,11 @@ void Session::OnWriteDone(bool ok) {
   if (ok) {
     connections_.sent(peer_, queue_.front().bytes);
     bytes_ -= queue_.front().bytes;
+    unread_ -= queue_.front().bytes;
     queue_.pop_front();
   } else {
     queue_.clear();
-    bytes_ = 0;
+    unread_ -= std::exchange(bytes_, 0);
     finishing_ = true;
   }
   advance();

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -39,9 +40,11 @@ class Session final
     : public grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>,
       public std::enable_shared_from_this<Session> {
  public:
-  // What is passed by reference must outlive the stream.
+  // `unread` counts the bytes that wait on all streams; what is passed by reference must outlive
+  // the stream.
   Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
-          Timer& timer, Connections& connections);
+          Timer& timer, Connections& connections, std::atomic<std::size_t>& unread);
+  ~Session() override;
 
   // Begins to listen to the client; one that says nothing for `timeout` is cut off. The stream
   // keeps the session until it has ended.
@@ -75,6 +78,7 @@ class Session final
 
   bool read_next();
   void handle_request();
+  bool has_room(std::size_t bytes) const;
   void push(p4::v1::StreamMessageResponse message, std::size_t bytes);
   void begin_finish(grpc::Status status);
   void advance();
@@ -85,6 +89,7 @@ class Session final
   WorkQueue& work_;
   Timer& timer_;
   Connections& connections_;
+  std::atomic<std::size_t>& unread_;
   const std::string peer_;
   p4::v1::StreamMessageRequest request_;  // of one read at a time
 

@@ -13,6 +13,11 @@ RpcError too_much(const std::string& what, std::size_t most, const std::string& 
           what + " more than " + std::to_string(most >> 20) + " MiB: " + advice};
 }
 
+RpcError too_many_of_all() {
+  return too_much("answers that clients have not taken have", UnsentMessages::kMostBytesOfAll,
+                  "ask again later");
+}
+
 }  // namespace
 
 void UnsentMessages::push(std::string message) {
@@ -23,9 +28,16 @@ void UnsentMessages::push(std::string message) {
   if (too_long || all_ > kMostBytesOfAll) {
     overflowed_ = true;
     clear();
-    throw too_long
-        ? too_much("the answer has", kMostBytes, "read fewer entities at a time")
-        : too_much("answers that clients have not taken have", kMostBytesOfAll, "ask again later");
+    throw too_long ? too_much("the answer has", kMostBytes, "read fewer entities at a time")
+                   : too_many_of_all();
+  }
+}
+
+void UnsentMessages::count(std::atomic<std::size_t>& all, std::size_t bytes) {
+  all += bytes;
+  if (all > kMostBytesOfAll) {
+    all -= bytes;
+    throw too_many_of_all();
   }
 }
 

@@ -30,6 +30,10 @@ class UnsentMessages {
   const std::string& front() const { return messages_.front(); }
   void pop();
 
+  // Counts an answer that is kept elsewhere in `all`; throws, and counts nothing, as push() does
+  // when those of all clients become too many. Whoever keeps it takes it out of `all`.
+  static void count(std::atomic<std::size_t>& all, std::size_t bytes);
+
  private:
   void clear();
 

@@ -14,20 +14,14 @@ import grpc
 import pytest
 from raw_client import Names, RawClient, update
 from server_programs import Program
+from switch_memory import MIB, peak_memory
 
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
-MIB = 1 << 20
 STREAMS_PER_CONNECTION = 64
 OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1))
 TIMEOUT = 60.0
-
-
-def peak_memory(switch: SwitchProcess) -> int:
-    """The most bytes of memory that the switch ever had."""
-    lines = Path(f"/proc/{switch.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
 
 
 def threads(switch: SwitchProcess) -> int:

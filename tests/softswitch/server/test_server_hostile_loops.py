@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from google.protobuf import text_format
+from google.rpc import code_pb2
 from raw_client import Names, RawClient
 from server_programs import Program
 
@@ -52,3 +53,21 @@ def test_the_control_plane_gets_in_between_two_batches(start: Callable[..., Swit
     assert warnings, switch.output
     assert f"{SOURCE}:" in warnings[0] and f"more than {STEPS} steps" in warnings[0]
     assert len(warnings) < FRAMES
+
+
+def test_packet_outs_that_wait_are_bounded(start: Callable[..., SwitchProcess], tmp_path: Path) -> None:
+    """Frames without end keep 64 MiB waiting, of which 16 MiB may; a client hears which of its own may not."""
+    program = loops(tmp_path)
+    switch = start(program=program.shared_object, p4info=program.p4info_file, extra=("--max-steps", str(STEPS)))
+    endless = p4runtime_pb2.StreamMessageRequest(packet=p4runtime_pb2.PacketOut(payload=ENDLESS))
+    long = p4runtime_pb2.StreamMessageRequest(packet=p4runtime_pb2.PacketOut(payload=bytes(64 << 10)))
+    with RawClient(switch.address) as client:
+        assert client.arbitrate((0, 1)) == 0
+        for _ in range(FRAMES):
+            client.send(endless)
+        for _ in range(1024):
+            client.send(long)
+        error = client.receive().error
+        assert error.canonical_code == code_pb2.RESOURCE_EXHAUSTED and "packet-outs" in error.message
+        assert error.packet_out.packet_out == long.packet
+        assert switch.stop(grace=60) == 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from raw_client import Names, RawClient, UpdatesFailedError, update
+from switch_memory import MIB, peak_memory
 from test_server_state import cell, clone, counter, multicast
 
+from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
 ABORTED, ALREADY_EXISTS = 10, 6
@@ -115,3 +117,19 @@ def test_a_wrong_update_takes_nothing_with_it(client: RawClient, names: Names) -
         with pytest.raises(UpdatesFailedError):
             write_whole(client, update("DELETE", route(names, 1, 0)), one)
         assert everything(client) == before
+
+
+def test_a_batch_of_which_too_much_would_be_taken_back_is_refused(
+    client: RawClient, names: Names, switch: SwitchProcess
+) -> None:
+    """Each update has some 24 bytes, and writes 64 cells: to remember all that would take a gigabyte."""
+    client.modify(cell(names, "cells", 5, b"\x55"))
+    before, memory = everything(client), peak_memory(switch)
+    every_cell = update("MODIFY", cell(names, "cells", None, b"\x01"))
+    with pytest.raises(UpdatesFailedError) as caught:
+        write_whole(client, *[every_cell] * 40_000)
+    assert "more than 128 MiB" in str(caught.value)
+    assert "CONTINUE_ON_ERROR" in str(caught.value)
+    assert everything(client) == before
+    assert peak_memory(switch) - memory < 512 * MIB
+    write_whole(client, *[every_cell] * 100)

@@ -52,8 +52,9 @@ class PortLoop {
   /// Ends run(); any thread or a signal handler may call it.
   void stop();
 
-  /// A frame from the controller enters the pipeline by the CPU port, as BMv2 does.
-  void packet_out(std::string frame);
+  /// A frame from the controller enters the pipeline by the CPU port, as BMv2 does. False: it does
+  /// not, for too much waits to do so.
+  [[nodiscard]] bool packet_out(std::string frame);
 
   [[nodiscard]] std::vector<PortStatus> ports() const;
   /// Messages for an operator ("port 3 (s1-eth3): network is down"). Runs on any
