@@ -23,6 +23,16 @@ class Diagnostic:
         return f"{text}\n    hint: {self.hint}" if self.hint else text
 
 
+LONGEST_SHOWN = 1024
+"""The most bits of a number that a message writes out."""
+
+
+def shown(number: int) -> str:
+    """The number as a message has it: in decimal, or how many bits it has. (Python writes no more than 4300 digits.)"""
+    size = number.bit_length()
+    return str(number) if size <= LONGEST_SHOWN else f"a{' negative' if number < 0 else ''} number of {size} bits"
+
+
 class CompileError(Exception):
     """The program is refused. `diagnostics` holds at least one error, in source order as far as known."""
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from catchment.softswitch.compiler.diagnostics import shown
 from catchment.softswitch.compiler.types import BitType, InfIntType, IntType, SerEnumType, Type
 
 LARGEST_SHIFT = 1 << 16
 """The most bits by which a value of type `int` is shifted, and the highest bit of it that a slice may have."""
+
+
+LARGEST_NUMBER = 1 << 17
+"""The most bits that a value of type `int` may have: more are hardly meant, and products of products never end."""
 
 
 class FoldError(Exception):
@@ -64,10 +69,10 @@ def shift(operator: str, left: int, right: int, type_: Type) -> int:
         raise FoldError("shift by a negative amount")
     if isinstance(type_, InfIntType):
         if right > LARGEST_SHIFT:
-            raise FoldError(f"shift amount {right} is too large")
+            raise FoldError(f"shift amount {shown(right)} is too large")
     elif isinstance(type_, BitType | IntType):
         right = min(right, type_.width)
-    return wrap(left << right if operator == "<<" else left >> right, type_)
+    return _in_bounds(wrap(left << right if operator == "<<" else left >> right, type_), type_)
 
 
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
@@ -93,7 +98,13 @@ def arithmetic(operator: str, left: int, right: int, type_: Type) -> int:
     if operator in ("|+|", "|-|"):
         assert isinstance(type_, BitType | IntType), "saturation needs a width"
         return saturate(left + right if operator == "|+|" else left - right, type_)
-    return wrap(_ARITHMETIC[operator](left, right), type_)
+    return _in_bounds(wrap(_ARITHMETIC[operator](left, right), type_), type_)
+
+
+def _in_bounds(value: int, type_: Type) -> int:
+    if isinstance(type_, InfIntType) and value.bit_length() > LARGEST_NUMBER:
+        raise FoldError(f"the value has more than {LARGEST_NUMBER} bits")
+    return value
 
 
 def compare(operator: str, left: int, right: int) -> bool:

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic, shown
 from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import MAX_WIDTH
 
 
 class Kind(Enum):
@@ -78,7 +79,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_MARKER = re.compile(r"[ \t]*#(?:line)?[ \t]+(\d+)[ \t]*(?:\"((?:\\.|[^\"\\])*)\")?[^\n]*")
+_MARKER = re.compile(r"[ \t]*#(?:line)?[ \t]+(\d{1,12})\b[ \t]*(?:\"((?:\\.|[^\"\\])*)\")?[^\n]*")
 _NUMBER = re.compile(r"(?:(\d+)([ws]))?(?:0([xXbBoOdD]))?([0-9a-fA-F_]+)")
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 _WRITTEN = re.compile(r"([0-9]+[ws](?=[0-9_]))?(?:0([xXbBoOdD]))?([0-9A-Za-z_]*)")
@@ -169,7 +170,11 @@ def _number(piece: str, loc: Location) -> NumberValue:
     value = int(digits, base)
     if match[1] is None:
         return NumberValue(value, base=base)
-    return NumberValue(value, int(match[1]), match[2] == "s", base)
+    width = int(match[1][:_LONGEST_DECIMAL])
+    if width > MAX_WIDTH:
+        message = f"{shown(width)}: widths beyond {MAX_WIDTH} bits are not supported"
+        raise CompileError([Diagnostic(loc, message)])
+    return NumberValue(value, width, match[2] == "s", base)
 
 
 def _no_token(text: str, position: int) -> str:

@@ -12,6 +12,7 @@ MAX_STATIC_ROUNDS = 65536
 """A loop nest with more rounds is counted, however constant its bounds are."""
 
 Loop = ir.For | ir.ForRange | ir.ForEach
+_LOOPS = (ir.For, ir.ForRange, ir.ForEach)
 
 _HOLDS: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -22,33 +23,27 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def is_counted(loop: Loop) -> bool:
-    """Whether each round takes a step: the packet may decide how many there are, or there are very many."""
-    return nest_rounds(loop) is None
+def counted_in(loop: Loop) -> dict[int, bool]:
+    """Whether each round takes a step, of the loop and of all that are written inside it, by the loop's `id`.
+
+    A round does where the packet may decide how many there are, or there are very many.
+    """
+    rounds: dict[int, int | None] = {}
+    _nest_rounds(loop, rounds)
+    return {number: found is None for number, found in rounds.items()}
 
 
-def nest_rounds(loop: Loop) -> int | None:
+def _nest_rounds(loop: Loop, known: dict[int, int | None]) -> int | None:
     """Rounds of the loop times those of the loops written inside it; None if more than MAX_STATIC_ROUNDS or unknown.
 
-    A loop inside that is counted itself does not make this one counted.
+    A loop inside that is counted itself does not make this one counted. `known` gets the result of each.
     """
+    loops = [node for node in ir.walk(loop.body, _LOOPS) if isinstance(node, _LOOPS)]
+    inside = sum(_nest_rounds(inner, known) or 0 for inner in loops)
     own = _rounds(loop)
-    if own is None:
-        return None
-    inner = [_rounds_inside(stmt) for stmt in loop.body.body]
-    total = own * max(1, sum(inner))
-    return total if total <= MAX_STATIC_ROUNDS else None
-
-
-def _rounds_inside(code: object) -> int:
-    """Rounds of the uncounted loops below `code`."""
-    total = 0
-    loops = [node for node in ir.walk(code) if isinstance(node, ir.For | ir.ForRange | ir.ForEach)]
-    inside = {id(node) for loop in loops for node in ir.walk(loop.body)}
-    for loop in loops:
-        if id(loop) not in inside:
-            total += nest_rounds(loop) or 0
-    return total
+    total = MAX_STATIC_ROUNDS + 1 if own is None else own * max(1, inside)
+    known[id(loop)] = total if total <= MAX_STATIC_ROUNDS else None
+    return known[id(loop)]
 
 
 def _rounds(loop: Loop) -> int | None:

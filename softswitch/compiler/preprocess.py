@@ -26,7 +26,7 @@ OTHER_ARCHITECTURES = {
 
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
 
-_MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"]*)"')
+_MARKER = re.compile(r'^# (?P<line>\d{1,12}) "(?P<file>[^"]*)"')
 
 
 def definitions(texts: Iterable[str]) -> dict[str, str]:

@@ -16,6 +16,9 @@ from typing import Any
 from catchment.softswitch.compiler.annotation import Annotation
 from catchment.softswitch.compiler.source import NOWHERE, Location
 
+MAX_WIDTH = 1 << 16
+"""No number is wider: a guard against typing errors, far above any packet's field."""
+
 
 class Type:
     """Any type. `str()` gives P4 syntax, for messages."""

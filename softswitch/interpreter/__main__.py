@@ -28,7 +28,9 @@ def packets_of(text: str) -> list[bytes]:
     """Packets in hexadecimal, or those of the file called `text`. Raises ValueError."""
     if not os.path.isfile(text):  # noqa: PTH113  Path.is_file() raises OSError where the text is too long for a name
         try:
-            return [bytes.fromhex(text)]
+            if packet := bytes.fromhex(text):
+                return [packet]
+            raise ValueError
         except ValueError:
             raise ValueError(f"{text!r} is neither a packet in hexadecimal nor a file of them") from None
     packets = []
@@ -37,6 +39,8 @@ def packets_of(text: str) -> list[bytes]:
             packets += [bytes.fromhex(word) for word in [line.partition("#")[0].strip()] if word]
         except ValueError:
             raise ValueError(f"{text}:{number}: not a packet in hexadecimal") from None
+    if not packets:
+        raise ValueError(f"{text}: no packet: give one a line, in hexadecimal")
     return packets
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from catchment.softswitch.compiler.loop_rounds import Loop, is_counted
+from catchment.softswitch.compiler.loop_rounds import Loop, counted_in
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.interpreter.signals import StepLimitSignal
 
@@ -35,7 +35,8 @@ class StepBudget:
         """
         counted = self._counted.get(id(loop))
         if counted is None:
-            counted = self._counted[id(loop)] = is_counted(loop)
+            self._counted |= counted_in(loop)
+            counted = self._counted[id(loop)]
         if not counted:
             return
         if self.left == 0:

@@ -76,7 +76,7 @@ def run_test(program: Path, test: Path, setting: Setting = Setting()) -> Outcome
     """Runs the test on a fresh switch, or on one of each kind."""
     began = time.monotonic()
     try:
-        text = test.read_text()
+        text = test.read_text("utf-8", errors="replace")
         failures = _failures(program, test, text, setting)
     except CompileError as error:
         result, reasons = "refused", str(error).splitlines()

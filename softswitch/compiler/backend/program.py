@@ -250,6 +250,8 @@ class _Generator:
         lists: dict[int, list[str]] = {}
         if isinstance(metadata, StructType):
             for number, path in _field_lists(metadata, "", self.types, {}):
+                if not 0 <= number < 256:  # nobody can ask for it: the index of a list is a bit<8>
+                    continue
                 lists.setdefault(number, []).append(path)
         unused = "" if lists else "[[maybe_unused]] "
         parameters = f"{unused}std::uint32_t list, {unused}const Metadata& from, {unused}Metadata& to"

@@ -12,7 +12,7 @@ from catchment.softswitch.compiler.backend.expressions import Expressions, is_si
 from catchment.softswitch.compiler.backend.scope import Scope, variable_name
 from catchment.softswitch.compiler.backend.text import Writer, string_literal
 from catchment.softswitch.compiler.diagnostics import refuse_deep
-from catchment.softswitch.compiler.loop_rounds import Loop, is_counted
+from catchment.softswitch.compiler.loop_rounds import Loop, counted_in
 from catchment.softswitch.compiler.types import StackType, TupleType, UnionType
 
 
@@ -22,6 +22,8 @@ class Statements:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.ex = Expressions(scope)
+        self._counted: dict[int, bool] = {}
+        """Id of a loop, which the program keeps -> whether its rounds take steps."""
 
     def run(self, body: tuple[ir.Stmt, ...]) -> None:
         """A sequence; what comes after a jump is unreachable and left out."""
@@ -130,7 +132,9 @@ class Statements:
 
     def _StackShift(self, stmt: ir.StackShift) -> None:  # noqa: N802
         name = "push_front" if stmt.push else "pop_front"
-        self.scope.out.line(f"{self.ex.place(stmt.stack)}.{name}({stmt.count});")
+        assert isinstance(stmt.stack.type, StackType), "only a stack has elements to shift"
+        count = min(stmt.count, stmt.stack.type.size)
+        self.scope.out.line(f"{self.ex.place(stmt.stack)}.{name}({count});")
 
     def _cases(self, cases: list[tuple[str, ir.Block]], default: ir.Block | None) -> None:
         out = self.scope.out
@@ -188,7 +192,9 @@ class Statements:
                 self.run(stmt.body.body)
 
     def _count_round(self, stmt: Loop) -> None:
-        if is_counted(stmt):
+        if id(stmt) not in self._counted:
+            self._counted |= counted_in(stmt)
+        if self._counted[id(stmt)]:
             self.scope.program.counts_steps = True
             self.scope.out.line(f"take_step(pkt.engine, {string_literal(str(stmt.loc))});")
 

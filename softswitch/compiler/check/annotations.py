@@ -56,14 +56,14 @@ def _checked(note: ir.Annotation) -> ir.Annotation:
 def _wrong_arguments(note: ir.Annotation) -> str:
     """What an annotation that the compiler reads must hold, if it does not."""
     one = note.values[0] if len(note.values) == 1 else None
-    is_number = isinstance(one, int) and not isinstance(one, bool)
+    number = one if isinstance(one, int) and not isinstance(one, bool) else -1
     match note.name:
         case name if name in _NO_ARGUMENTS:
             return "takes no arguments" if note.text else ""
         case name if name in _ONE_STRING:
             return "" if isinstance(one, str) else "must hold one string"
         case name if name in _ONE_NUMBER:
-            return "" if is_number and 0 <= int(str(one)) < 1 << 32 else "must hold one number of 32 bits"
+            return "" if 0 <= number < 1 << 32 else "must hold one number of 32 bits"
         case "match":
             return "" if note.text in _MATCHES else f"must hold one of {', '.join(_MATCHES)}"
         case "selector_size_semantics":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, shown
 from catchment.softswitch.compiler.types import bit_width
 
 _LARGEST = (1 << 31) - 1
@@ -45,7 +45,7 @@ def _with(entry: ir.Entry, priority: int, *, largest_wins: bool) -> ir.Entry:
     """The entry with a priority that the control plane can hold: there the largest wins, and the least is 1."""
     least, most = (1, _LARGEST) if largest_wins else (0, _LARGEST - 1)
     if not least <= priority <= most:
-        raise Refusal(entry.loc, f"priority {priority}: the priorities of this table are {least} to {most}")
+        raise Refusal(entry.loc, f"priority {shown(priority)}: the priorities of this table are {least} to {most}")
     return replace(entry, priority=priority)
 
 

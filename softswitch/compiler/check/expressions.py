@@ -8,7 +8,7 @@ from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.context import Place
 from catchment.softswitch.compiler.check.operators import OperatorChecker
 from catchment.softswitch.compiler.check.values import BraceValue, describe, is_constant
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, shown
 from catchment.softswitch.compiler.scope import ConstantSymbol, Symbol, TypeSymbol, VariableSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
@@ -188,7 +188,7 @@ class ExpressionChecker(OperatorChecker):
         known = int(index.value) if isinstance(index, ir.Literal) else None
         if isinstance(base.type, StackType):
             if known is not None and not 0 <= known < base.type.size:
-                raise Refusal(index.loc, f"index {known} is out of bounds of {base.type}")
+                raise Refusal(index.loc, f"index {shown(known)} is out of bounds of {base.type}")
             if isinstance(index.type, InfIntType) and isinstance(index, ir.Literal):
                 index = ir.Literal(index.loc, BitType(32), index.value, index.base)
             if isinstance(base, ir.StackLiteral) and known is not None:
@@ -199,7 +199,7 @@ class ExpressionChecker(OperatorChecker):
             if known is None:
                 raise Refusal(index.loc, "the index of a tuple must be a compile-time constant")
             if not 0 <= known < len(base.type.elements):
-                raise Refusal(index.loc, f"index {known} is out of bounds of {base.type}")
+                raise Refusal(index.loc, f"index {shown(known)} is out of bounds of {base.type}")
             if isinstance(base, ir.Aggregate) and is_constant(base):
                 return base.members[known]
             return ir.Index(loc, base.type.elements[known], base, ir.Literal(index.loc, InfIntType(), known))
@@ -215,7 +215,7 @@ class ExpressionChecker(OperatorChecker):
         if not isinstance(base.type, BitType | IntType):
             raise Refusal(written.loc, f"bit extraction from {describe(base)}")
         if width < 1 or width > base.type.width:
-            raise Refusal(written.width.loc, f"{width}: width of a slice of {base.type}")
+            raise Refusal(written.width.loc, f"{shown(width)}: width of a slice of {base.type}")
         if isinstance(start, ir.Literal):
             return self.slice(written.loc, base, int(start.value) + width - 1, int(start.value))
         if not isinstance(start.type, BitType):

@@ -11,7 +11,7 @@ from catchment.softswitch.compiler.check.context import Place, annotation_name
 from catchment.softswitch.compiler.check.tables import TableChecker
 from catchment.softswitch.compiler.check.typing import has_variables
 from catchment.softswitch.compiler.check.values import is_constant
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, shown
 from catchment.softswitch.compiler.scope import (
     BlockSymbol,
     ExternSymbol,
@@ -285,7 +285,7 @@ class InstanceChecker(TableChecker):
             return
         most = (1 << type_.width) - 1
         if not 0 <= int(size.value) <= most:
-            raise Refusal(written.loc, f"{size.value}: the size of {extern} is a {type_}: 0 to {most}")
+            raise Refusal(written.loc, f"{shown(int(size.value))}: the size of {extern} is a {type_}: 0 to {most}")
 
     def property_instance(
         self, call: ast.Call, types: tuple[str, ...], written: ast.PropertyDecl, table: ast.TableDecl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.check.context import annotation_name
+from catchment.softswitch.compiler.diagnostics import LONGEST_SHOWN
 from catchment.softswitch.compiler.types import FieldsType
 
 _PREFIXES = {2: "0b", 8: "0o", 10: "", 16: "0x"}
@@ -26,9 +27,9 @@ def key_name(expr: ir.Expr) -> str | None:
         index = key_name(expr.index)
         return None if index is None else _suffixed(expr.base, f"[{index}]")
     if isinstance(expr, ir.Literal) and not isinstance(expr.value, str):
-        return (
-            None if isinstance(expr.value, bool) else f"{_PREFIXES[expr.base]}{int(expr.value):{_FORMATS[expr.base]}}"
-        )
+        if isinstance(expr.value, bool) or (expr.base == 10 and int(expr.value).bit_length() > LONGEST_SHOWN):
+            return None
+        return f"{_PREFIXES[expr.base]}{int(expr.value):{_FORMATS[expr.base]}}"
     if isinstance(expr, ir.StackNext | ir.StackLast):
         return _suffixed(expr.stack, ".next" if isinstance(expr, ir.StackNext) else ".last")
     if isinstance(expr, ir.Binary) and expr.op == "&":

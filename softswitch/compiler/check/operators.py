@@ -5,7 +5,7 @@ from __future__ import annotations
 from catchment.softswitch.compiler import fold, ir
 from catchment.softswitch.compiler.check.typing import is_equatable
 from catchment.softswitch.compiler.check.values import BraceValue, ValueChecker, describe, is_constant
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, shown
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BitType,
@@ -124,7 +124,7 @@ class OperatorChecker(ValueChecker):
             raise Refusal(right.loc, f"shift amount of type {right.type}: it must be unsigned")
         if isinstance(right, ir.Literal):
             if int(right.value) < 0:
-                raise Refusal(right.loc, f"shift by a negative amount: {right.value}")
+                raise Refusal(right.loc, f"shift by a negative amount: {shown(int(right.value))}")
             if isinstance(left, ir.Literal):
                 value = fold.shift(operator, int(left.value), int(right.value), left.type)
                 return ir.Literal(loc, left.type, value)
@@ -202,14 +202,14 @@ class OperatorChecker(ValueChecker):
         if not isinstance(base.type, BitType | IntType | InfIntType):
             raise Refusal(loc, f"bit extraction from {base.type}: its width is not known")
         if lo < 0 or hi < lo:
-            raise Refusal(loc, f"[{hi}:{lo}]: the first bit index must not be less than the second")
+            raise Refusal(loc, f"[{shown(hi)}:{shown(lo)}]: the first bit index must not be less than the second")
         if isinstance(base.type, InfIntType):
             if not isinstance(base, ir.Literal):
                 raise Refusal(loc, f"bit extraction from {base.type}: its value is not known")
             if hi > fold.LARGEST_SHIFT:
-                raise Refusal(loc, f"[{hi}:{lo}]: bit {hi} is too large an index")
+                raise Refusal(loc, f"[{shown(hi)}:{shown(lo)}]: bit {shown(hi)} is too large an index")
         elif hi >= base.type.width:
-            raise Refusal(loc, f"[{hi}:{lo}]: bit {hi} is beyond {base.type}")
+            raise Refusal(loc, f"[{shown(hi)}:{shown(lo)}]: bit {shown(hi)} is beyond {base.type}")
         type_ = BitType(hi - lo + 1)
         if isinstance(base, ir.Literal):
             return ir.Literal(loc, type_, fold.bits(int(base.value), hi, lo))

@@ -7,7 +7,7 @@ from catchment.softswitch.compiler.check import v1model
 from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.typing import Bindings
 from catchment.softswitch.compiler.check.units import UnitChecker
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, refuse_deep
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, refuse_deep, shown
 from catchment.softswitch.compiler.scope import (
     BlockSymbol,
     ExternSymbol,
@@ -46,6 +46,7 @@ class ProgramChecker(UnitChecker):
 
     def program(self, written: ast.ProgramDecl) -> ir.Program:
         """Checks every declaration. Raises `CompileError` with all errors found."""
+        self._end = written.loc
         for decl in written.declarations:
             try:
                 with refuse_deep(decl.loc, earlier=self.diagnostics.errors):
@@ -129,7 +130,7 @@ class ProgramChecker(UnitChecker):
                 given = self.expr(member.value)
                 value = self.convert(given, underlying)
                 if isinstance(given, ir.Literal) and isinstance(value, ir.Literal) and given.value != value.value:
-                    message = f"{member.name}: the value {given.value} is out of bounds of {underlying}"
+                    message = f"{member.name}: the value {shown(int(given.value))} is out of bounds of {underlying}"
                     raise Refusal(member.value.loc, message)
                 if not isinstance(value, ir.Literal):
                     raise Refusal(member.value.loc, f"{member.name}: the value must be a compile-time constant")

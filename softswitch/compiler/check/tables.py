@@ -16,7 +16,7 @@ from catchment.softswitch.compiler.check.entries import (
 from catchment.softswitch.compiler.check.keynames import key_name
 from catchment.softswitch.compiler.check.keysets import KeysetChecker
 from catchment.softswitch.compiler.check.values import describe
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, shown
 from catchment.softswitch.compiler.scope import ActionSymbol, InstanceSymbol, OpenSymbol, TableSymbol
 from catchment.softswitch.compiler.types import (
     BitType,
@@ -131,7 +131,7 @@ class TableChecker(KeysetChecker):
     def _delta(self, written: ast.PropertyDecl) -> int:
         value = self.constant_int(written.value, "priority_delta")
         if value < 1:
-            raise Refusal(written.value.loc, f"{value}: priority_delta must be 1 or more")
+            raise Refusal(written.value.loc, f"{shown(value)}: priority_delta must be 1 or more")
         return value
 
     def _flag(self, written: ast.PropertyDecl) -> bool:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.context import Context
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, shown
 from catchment.softswitch.compiler.parser import parse_expressions
 from catchment.softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, OpenSymbol, Scope, TypeSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
+    MAX_WIDTH,
     BitType,
     BoolType,
     EnumType,
@@ -38,9 +39,6 @@ from catchment.softswitch.compiler.types import (
     VarbitType,
     VoidType,
 )
-
-MAX_WIDTH = 1 << 16
-"""No field is wider: a guard against typing errors, far above any packet's field."""
 
 MOST_ELEMENTS = 1 << 16
 """No array or stack has more elements, as no field is wider: memory for them is there for every packet."""
@@ -75,7 +73,7 @@ class TypeChecker(Context, ABC):
         """How many entries or members something may have, a compile-time integer that P4Info can hold."""
         value = self.constant_int(expr, what)
         if not 0 <= value <= MAX_SIZE:
-            raise Refusal(expr.loc, f"{value}: {what} is 0 to {MAX_SIZE}")
+            raise Refusal(expr.loc, f"{shown(value)}: {what} is 0 to {MAX_SIZE}")
         return value
 
     # from syntax
@@ -103,9 +101,9 @@ class TypeChecker(Context, ABC):
             return BitType(1) if written.name == "bit" else InfIntType()
         width = self.constant_int(written.width, "a width")
         if width < 0 or (width == 0 and written.name == "int"):
-            raise Refusal(written.width.loc, f"{width}: invalid width of {written.name}<>")
+            raise Refusal(written.width.loc, f"{shown(width)}: invalid width of {written.name}<>")
         if width > MAX_WIDTH:
-            raise Refusal(written.width.loc, f"{width}: widths beyond {MAX_WIDTH} bits are not supported")
+            raise Refusal(written.width.loc, f"{shown(width)}: widths beyond {MAX_WIDTH} bits are not supported")
         if written.name == "varbit":
             return VarbitType(width)
         return BitType(width) if written.name == "bit" else IntType(width)
@@ -138,9 +136,9 @@ class TypeChecker(Context, ABC):
         if isinstance(element, refused):
             raise Refusal(written.loc, f"an array of {element}: its elements cannot be of this type")
         if size < 0:
-            raise Refusal(written.size.loc, f"{size}: a header stack cannot have a negative size")
+            raise Refusal(written.size.loc, f"{shown(size)}: a header stack cannot have a negative size")
         if size > MOST_ELEMENTS:
-            raise Refusal(written.size.loc, f"{size} elements; an array has {MOST_ELEMENTS} at most")
+            raise Refusal(written.size.loc, f"{shown(size)} elements; an array has {MOST_ELEMENTS} at most")
         return StackType(element, size)
 
     # generic structs

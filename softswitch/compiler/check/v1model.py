@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from catchment.softswitch.compiler import ast, ir
 from catchment.softswitch.compiler.check.typing import MAX_SIZE
-from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal, shown
 from catchment.softswitch.compiler.types import BitType, ErrorType, HeaderType, StackType, StructType, Type, UnionType
 
 _CHECKSUMS = {
@@ -98,7 +98,7 @@ def _register_size(decl: ir.InstanceDecl, diagnostics: Diagnostics) -> None:
         return
     size = decl.args[0]
     if isinstance(size, ir.Literal) and int(size.value) > MAX_SIZE:
-        diagnostics.error(size.loc, f"{decl.name}: {size.value} cells; a register has {MAX_SIZE} at most")
+        diagnostics.error(size.loc, f"{decl.name}: {shown(int(size.value))} cells; a register has {MAX_SIZE} at most")
 
 
 def _only_headers(type_: Type) -> bool:

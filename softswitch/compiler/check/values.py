@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from catchment.softswitch.compiler import fold, ir
 from catchment.softswitch.compiler.check.typing import TypeChecker
-from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.diagnostics import Refusal, shown
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BitType,
@@ -62,9 +62,11 @@ class ValueChecker(TypeChecker):
         value = fold.wrap(literal.value, target)
         if value != literal.value:
             if literal.value < 0 and isinstance(target, BitType):
-                self.diagnostics.warn(literal.loc, f"{literal.value}: negative value with unsigned type {target}")
+                self.diagnostics.warn(
+                    literal.loc, f"{shown(literal.value)}: negative value with unsigned type {target}"
+                )
             else:
-                self.diagnostics.warn(literal.loc, f"{literal.value}: value does not fit in {target}")
+                self.diagnostics.warn(literal.loc, f"{shown(literal.value)}: value does not fit in {target}")
         return ir.Literal(literal.loc, target, value, literal.base)
 
     def convert(self, expr: ir.Expr, target: Type) -> ir.Expr:
@@ -217,7 +219,7 @@ class ValueChecker(TypeChecker):
         if isinstance(expr, ir.Literal) and isinstance(expr.value, int):
             if isinstance(wanted, BoolType):
                 if expr.value not in (0, 1):
-                    raise Refusal(expr.loc, f"{expr.value}: only 0 and 1 can be cast to bool")
+                    raise Refusal(expr.loc, f"{shown(expr.value)}: only 0 and 1 can be cast to bool")
                 return ir.Literal(expr.loc, target, bool(expr.value))
             return ir.Literal(expr.loc, target, fold.wrap(int(expr.value), target))
         return ir.Cast(expr.loc, target, expr)

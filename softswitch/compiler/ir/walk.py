@@ -12,11 +12,11 @@ from catchment.softswitch.compiler.ir.units import ControlUnit, InstanceDecl, Pa
 _DECLARED = (Variable, Action, Function, Table, ControlUnit, ParserUnit, InstanceDecl, ValueSet)
 
 
-def walk(node: object) -> Iterator[Node]:
+def walk(node: object, closed: tuple[type[Node], ...] = ()) -> Iterator[Node]:
     """`node` and every node inside it, outermost first, in source order.
 
     A declared object that is only referred to (the table of an apply, the action of a call) is not entered, nor
-    yielded.
+    yielded. A node of a `closed` type is yielded and not entered.
     """
     pending = [node]
     while pending:
@@ -26,6 +26,8 @@ def walk(node: object) -> Iterator[Node]:
             inner = [item for item in at if not isinstance(item, _DECLARED)]
         elif isinstance(at, Node):
             yield at
+            if isinstance(at, closed):
+                continue
             values = [getattr(at, field.name) for field in fields(at)]
             inner = [v for v in values if isinstance(v, tuple | Node) and not isinstance(v, _DECLARED)]
         pending += reversed(inner)

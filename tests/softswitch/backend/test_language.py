@@ -87,6 +87,23 @@ def test_arguments_are_read_before_anything_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.parametrize("leaves", ["exit", "return"])
+def test_what_goes_out_is_copied_back_from_left_to_right(tmp_path: Path, leaves: str) -> None:
+    """One variable for two parameters has the value of the last. (After `exit`, p4c copies from right to left.)"""
+    declarations = f"""
+    control Inner(inout bit<8> x, out bit<8> y) {{ apply {{ x = 1; y = 2; if (x == 1) {{ {leaves}; }} y = 3; }} }}
+    """
+    target = switch(
+        tmp_path,
+        f"copies_{leaves}",
+        **BASE | {"declarations": BASE["declarations"] + declarations},
+        ingress_locals="Inner() inner;",
+        ingress="sm.egress_spec = 2; inner.apply(hdr.h.a, hdr.h.a);",
+    )
+    assert target.inject(0, frame(0, 0))[0][1][0] == 2
+
+
+@pytest.mark.sampled(4)
 def test_exit_leaves_every_call_and_copies_back(tmp_path: Path) -> None:
     declarations = """
     control Inner(inout bit<8> x) { apply { x = 1; if (x == 1) { exit; } x = 2; } }

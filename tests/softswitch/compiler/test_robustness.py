@@ -11,7 +11,8 @@ from p4_programs import check as check_file_of
 from p4_programs import place, program, refused
 
 from catchment.checkout import ROOT
-from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler import ir, loop_rounds
+from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.check import check, instances
 from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostics
 from catchment.softswitch.compiler.lexer import Token, tokenize
@@ -51,6 +52,25 @@ def test_statements_within_each_other_are_refused_where_they_are_too_deep(tmp_pa
     (error,) = refused(tmp_path, source)
     assert "nested too deeply" in error.message
     assert line + 50 < error.loc.line < line + levels
+
+
+@pytest.mark.parametrize(
+    "head", ["for (bit<8> i{n} in 8w1 .. 8w2)", "for (bit<32> i{n} = 0; i{n} < 60000; i{n} = i{n} + 1)"]
+)
+def test_each_loop_within_others_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    """Else the work grows with a power of the levels: minutes for a hundred."""
+    levels = 20
+    nest = "".join(head.format(n=n) + " {" for n in range(levels)) + "meta.x = 1;" + "}" * levels
+    checked = check_file_of(tmp_path, program(body=nest))
+    rounds, seen = loop_rounds._rounds, []
+
+    def counting(loop: loop_rounds.Loop) -> int | None:
+        seen.append(loop.loc)
+        return rounds(loop)
+
+    monkeypatch.setattr(loop_rounds, "_rounds", counting)
+    generate(checked.program, make_p4info(checked.program), "nest")
+    assert len(seen) == len(set(seen)) == levels
 
 
 def test_errors_before_what_is_too_deep_are_told_too(tmp_path: Path) -> None:
@@ -187,3 +207,10 @@ def test_mutated_programs(rng: random.Random) -> None:
             assert violations(result) == []
             outcomes["accepted"] += 1
     assert outcomes["refused"] > MUTANTS // 2, outcomes
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "// nothing\n"])
+def test_a_program_of_nothing_is_refused_by_its_name(tmp_path: Path, text: str) -> None:
+    (error,) = refused(tmp_path, text)
+    assert (error.loc.file, "has no `main`" in error.message) == (str(tmp_path / "program.p4"), True)
+    assert error.loc.line >= 1

@@ -10,7 +10,7 @@ import pytest
 from catchment.softswitch.build import build
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.frontend import check_file
-from catchment.softswitch.compiler.loop_rounds import Loop, is_counted
+from catchment.softswitch.compiler.loop_rounds import Loop, counted_in
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.inprocess import Switch
 from catchment.softswitch.interpreter import InterpretedSwitch
@@ -152,4 +152,6 @@ def test_only_loops_without_a_bound_in_the_text_are_counted(code: str, counted: 
     inner = next(unit for unit in program.units if unit.name == "Inner")
     assert isinstance(inner, ir.ControlUnit)
     loops = [node for node in ir.walk(inner.body) if isinstance(node, Loop)]
-    assert [is_counted(loop) for loop in loops] == counted
+    together = {number: takes for loop in loops for number, takes in counted_in(loop).items()}
+    assert [together[id(loop)] for loop in loops] == counted
+    assert [counted_in(loop)[id(loop)] for loop in loops] == counted
