@@ -67,7 +67,7 @@ class Journal:
         self._path = path
 
     def __enter__(self) -> Self:
-        self._file = self._path.open("a")
+        self._file = self._path.open("a", encoding="utf-8")
         return self
 
     def __exit__(
@@ -82,14 +82,19 @@ class Journal:
             self._file.flush()
 
     def replay(self, first: int, hear: Callable[[str, dict[str, Any]], None]) -> None:
-        """Pass on what was kept of the passes before number `first`, and forget the rest. Before it is entered."""
+        """Pass on what was kept of the passes before number `first`, and forget the rest. Before it is entered.
+
+        Whatever ends this, the file has what it had, or what is to be kept of it: no run would give the losses again.
+        """
         kept = [(name, event) for name, event in self._read() if event["index"] < first]
-        self._path.write_text("".join(json.dumps([name, event]) + "\n" for name, event in kept))
+        beside = self._path.with_name(f"{self._path.name}.new")
+        beside.write_text("".join(json.dumps([name, event]) + "\n" for name, event in kept), "utf-8")
+        beside.replace(self._path)
         for name, event in kept:
             hear(name, event)
 
     def _read(self) -> list[tuple[str, dict[str, Any]]]:
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
         found = []
         for line in lines:
             try:

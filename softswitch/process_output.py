@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from io import FileIO
 from threading import Lock
-from typing import IO, Final
+from typing import Final
 
 _KEPT_LINES: Final = 200
 _MOST_IN_A_PIPE: Final = 1 << 20
@@ -23,11 +23,11 @@ class ProcessOutput:
 
     Args:
         pipe: unbuffered; `follow` closes it when the process and its children have closed theirs.
-        log: takes all of it, and is closed with the pipe.
+        log: unbuffered; takes all of it, but what its disk has no room for, and is closed with the pipe.
         on_line: called for each line, by whichever thread takes it.
     """
 
-    def __init__(self, pipe: FileIO, log: IO[bytes] | None, on_line: Callable[[str], None]) -> None:
+    def __init__(self, pipe: FileIO, log: FileIO | None, on_line: Callable[[str], None]) -> None:
         self._pipe = pipe
         os.set_blocking(pipe.fileno(), False)
         self._log = log
@@ -36,6 +36,7 @@ class ProcessOutput:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._begun = b""  # a line that is not whole yet
         self._ended = False
+        self._gaps = False  # the log file has not taken all
 
     @property
     def lines(self) -> list[str]:
@@ -66,8 +67,7 @@ class ProcessOutput:
             if taken is None:
                 return
             if self._log is not None:
-                self._log.write(taken)
-                self._log.flush()
+                self._write(self._log, taken)
             *whole, self._begun = (self._begun + taken).split(b"\n")
             if not taken:
                 self._ended = True
@@ -76,3 +76,14 @@ class ProcessOutput:
                 line = raw.decode(errors="replace")
                 self._lines.append(line)
                 self._on_line(line)
+
+    def _write(self, log: FileIO, taken: bytes) -> None:
+        """Write what can be written: a process whose pipe nobody reads any more would stand still with its disk."""
+        left = memoryview(taken)
+        try:
+            while left:
+                left = left[log.write(left) :]
+        except OSError as error:
+            if not self._gaps:
+                self._gaps = True
+                self._lines.append(f"({len(left)} bytes and more are not in the log file: {error.strerror})")

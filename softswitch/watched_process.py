@@ -49,7 +49,7 @@ class WatchedProcess:
         self._error = error
         self._ready = False
         self._said: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # the ready line; None: it ended
-        taken = None if log is None else log.open("wb")
+        taken = None if log is None else log.open("wb", buffering=0)
         try:
             self._process = subprocess.Popen(
                 list(command),

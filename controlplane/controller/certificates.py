@@ -11,11 +11,12 @@ import fcntl
 import ipaddress
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -177,7 +178,7 @@ def belong_together(credentials: Credentials) -> bool:
     try:
         certificate = x509.load_pem_x509_certificate(credentials.certificate)
         key = serialization.load_pem_private_key(credentials.key, None)
-    except ValueError:
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
     return certificate.public_key() == key.public_key()
 
@@ -191,9 +192,7 @@ class _Authority:
 def _authority(folder: Path) -> _Authority:
     certificate, key = folder / AUTHORITY_FILE, folder / _AUTHORITY_KEY
     if certificate.exists():
-        loaded = serialization.load_pem_private_key(key.read_bytes(), None)
-        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
-        return _Authority(x509.load_pem_x509_certificate(certificate.read_bytes()), loaded)
+        return _Authority(x509.load_pem_x509_certificate(certificate.read_bytes()), _key_in(key))
     new = ec.generate_private_key(ec.SECP256R1())
     name = _name("catchment-authority")
     built = (
@@ -203,6 +202,24 @@ def _authority(folder: Path) -> _Authority:
     )
     _write(certificate, key, built, new)
     return _Authority(built, new)
+
+
+def _key_in(file: Path) -> ec.EllipticCurvePrivateKey:
+    """The key of an authority. ValueError: it is none that can sign here, as one that somebody has brought along."""
+    kind = "no key"
+    with suppress(ValueError, UnsupportedAlgorithm):
+        try:
+            loaded = serialization.load_pem_private_key(file.read_bytes(), None)
+        except TypeError:  # a password is missing
+            kind = "an encrypted key"
+        else:
+            if isinstance(loaded, ec.EllipticCurvePrivateKey):
+                return loaded
+            kind = "another kind of key"
+    raise ValueError(
+        f"{file} has {kind}: the authority that signs here has one of an elliptic curve, without a password; make the "
+        "set in another folder"
+    )
 
 
 def _issue(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
@@ -15,6 +16,7 @@ from prometheus_client.registry import Collector
 from catchment.controlplane.diagnosis.stats import CONSUMED, SwitchStats
 from catchment.controlplane.metrics import definitions as d
 from catchment.controlplane.metrics.poller import Poll
+from catchment.controlplane.metrics.scrape_server import CONNECTION_SECONDS, ScrapeServer
 from catchment.wire.generated.constants import DropReason
 
 _FAMILIES = {
@@ -68,15 +70,19 @@ class Serving:
     end: Callable[[], None]
 
 
-def serve(collector: Collector, address: str, port: int) -> Serving:
+def serve(collector: Collector, address: str, port: int, *, seconds: float = CONNECTION_SECONDS) -> Serving:
     """Answer Prometheus at http://ADDRESS:PORT/metrics from a thread, at a port of its choice when it is 0.
+
+    A connection lasts for `seconds` at most.
 
     Raises:
         OSError: the address is in use, or not one of this machine.
     """
     registry = CollectorRegistry()
     registry.register(collector)
-    server, thread = start_http_server(port, addr=address, registry=registry)
+    server = ScrapeServer(address, port, make_wsgi_app(registry), seconds=seconds)
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
 
     def end() -> None:
         server.shutdown()

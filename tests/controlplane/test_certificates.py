@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.x509 import load_pem_x509_certificate
 
 from catchment.controlplane.controller import certificates
 from catchment.controlplane.controller.certificates import belong_together, load, make, renew
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.wire.service import CONTROLLER_NAME, credential_files
 
 
 @pytest.fixture
@@ -103,3 +107,29 @@ def test_all_who_make_a_folder_at_once_find_one_authority(tmp_path: Path) -> Non
     assert len(made) == len(hosts) + 3
     for path in made:
         load_pem_x509_certificate(path.read_bytes()).verify_directly_issued_by(authority)
+
+
+def _pem(key: Any, password: bytes | None = None) -> bytes:
+    hidden = serialization.NoEncryption() if password is None else serialization.BestAvailableEncryption(password)
+    pem: bytes = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
+    return pem
+
+
+@pytest.mark.parametrize(
+    ("kind", "pem"),
+    [
+        ("another kind of key", _pem(ed25519.Ed25519PrivateKey.generate())),
+        ("an encrypted key", _pem(ec.generate_private_key(ec.SECP256R1()), b"secret")),
+        ("no key", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
+    ],
+    ids=["another", "encrypted", "none"],
+)
+def test_an_authority_that_cannot_sign_here_is_an_error(tmp_path: Path, kind: str, pem: bytes) -> None:
+    make(tmp_path, [])
+    (tmp_path / "ca.key").write_bytes(pem)
+    for sign in (lambda: make(tmp_path, ["w0"]), lambda: renew(tmp_path, "operator")):
+        with pytest.raises(ControllerError, match=f"ca.key has {kind}: .*elliptic curve"):
+            sign()
+    _, secret = credential_files(CONTROLLER_NAME)
+    (tmp_path / secret).write_bytes(pem)
+    assert not belong_together(load(tmp_path, CONTROLLER_NAME))

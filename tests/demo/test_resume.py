@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -179,3 +180,23 @@ def test_a_journal_forgets_what_runs_again_and_a_line_that_was_cut_off(tmp_path:
     Journal(path).replay(0, lambda name, event: heard.append((name, event)))
     assert heard == sent[:3]
     assert path.read_text() == ""
+
+
+def test_a_journal_that_cannot_be_written_anew_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has is nowhere else: a full disk, or the end of the process, in the middle of that takes nothing."""
+    path = tmp_path / "passes.jsonl"
+    with Journal(path) as journal:
+        for index in range(4):
+            journal.note("w0", {"event": events.PASS, "index": index})
+    before = path.read_bytes()
+
+    def half(self: Path, text: str, *_: Any) -> int:
+        with self.open("w", encoding="utf-8") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "write_text", half)
+        with pytest.raises(OSError, match="No space"):
+            Journal(path).replay(3, lambda *_: None)
+    assert path.read_bytes() == before

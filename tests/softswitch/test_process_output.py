@@ -15,7 +15,7 @@ def written(script: str, log: Path, heard: list[str]) -> ProcessOutput:
     process = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, bufsize=0)
     assert process.wait() == 0
     assert isinstance(process.stdout, FileIO)
-    return ProcessOutput(process.stdout, log.open("wb"), heard.append)
+    return ProcessOutput(process.stdout, log.open("wb", buffering=0), heard.append)
 
 
 def test_whoever_asks_gets_what_was_written_before(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_who_asks_while_another_follows_loses_and_doubles_nothing(tmp_path: Path
     assert isinstance(process.stdout, FileIO)
     heard: list[str] = []
     with process:
-        output = ProcessOutput(process.stdout, (tmp_path / "log").open("wb"), heard.append)
+        output = ProcessOutput(process.stdout, (tmp_path / "log").open("wb", buffering=0), heard.append)
         follower = Thread(target=output.follow)
         follower.start()
         while follower.is_alive():
@@ -57,3 +57,24 @@ def test_who_asks_while_another_follows_loses_and_doubles_nothing(tmp_path: Path
         follower.join()
     assert heard == [str(n) for n in range(1, 200_001)]
     assert (tmp_path / "log").read_text("utf-8").split() == heard
+
+
+def test_a_process_goes_on_when_the_disk_of_its_log_is_full() -> None:
+    """More than a pipe holds: it would wait for ever for somebody who reads it."""
+    process = subprocess.Popen(["seq", "200000"], stdout=subprocess.PIPE, bufsize=0)
+    assert isinstance(process.stdout, FileIO)
+    heard: list[str] = []
+    full = Path("/dev/full")
+    with process:
+        output = ProcessOutput(process.stdout, full.open("wb", buffering=0), heard.append)
+        output.follow()
+        first, *rest = heard
+        assert (first, rest[-1]) == ("1", "200000")
+    assert process.returncode == 0
+    assert output.lines[-1] == "200000"
+
+
+def test_a_log_with_gaps_says_so(tmp_path: Path) -> None:
+    output = written("echo one; echo two", Path("/dev/full"), [])
+    assert output.lines == ["(8 bytes and more are not in the log file: No space left on device)", "one", "two"]
+    output.follow()
