@@ -137,18 +137,13 @@ void SwitchBackend::shutdown() { end("shutdown"); }
 void SwitchBackend::abort() { end("abort"); }
 
 // Ends the group by its Python method; then every operation is done or has failed, so that the
-// completion threads have nothing to wait for.
+// completion threads have nothing to wait for. Whether this thread has the GIL nobody can be asked:
+// PyGILState_Check says yes to everybody once a process has had a second interpreter.
 void SwitchBackend::end(const char* method) {
-  {
-    const py::gil_scoped_acquire gil;
-    python_->get().attr(method)();
-  }
-  if (PyGILState_Check() != 0) {
-    const py::gil_scoped_release no_gil;
-    completions_->close();
-  } else {
-    completions_->close();
-  }
+  const py::gil_scoped_acquire gil;
+  python_->get().attr(method)();
+  const py::gil_scoped_release no_gil;
+  completions_->close();
 }
 
 }  // namespace catchment::torch_group

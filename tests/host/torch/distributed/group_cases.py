@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import sys
 import threading
@@ -213,6 +214,16 @@ def case_more_groups_than_one_switch_has_room_for(rank: int, size: int) -> None:
         for group in made:
             dist.destroy_process_group(group)
     dist.barrier()
+
+
+def case_a_group_ends_where_a_second_interpreter_has_been(rank: int, size: int) -> None:
+    """Python says to every thread from then on that it holds the lock, so a group may not depend on that."""
+    interpreters = importlib.import_module("_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters")
+    interpreters.destroy(interpreters.create())
+    group = dist.new_group(list(range(size)))
+    assert total(group, rank) == size * (size - 1) / 2
+    dist.destroy_process_group(group)
+    assert total(None, rank) == size * (size - 1) / 2
 
 
 def case_what_is_done_keeps_no_tensor(rank: int, size: int) -> None:
