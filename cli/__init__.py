@@ -93,6 +93,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            print(f"catchment: {error.filename}: {error.strerror}: give a shorter path", file=sys.stderr)
+            sys.exit(1)
         if error.errno not in {errno.ENOSPC, *([errno.EBADF] if closed else [])} or error.filename is not None:
             raise
         _discard_output()

@@ -12,7 +12,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.output_path import check_file
+from catchment.controlplane.output_path import check_file, check_folder
 
 
 class ElementType(StrEnum):
@@ -52,6 +52,8 @@ def cosim(
 
     if pcap is not None:
         check_file("--pcap", pcap)  # before the NICs are built for minutes
+    if waves is not None:
+        check_folder("--waves", waves)
     seed = random.SystemRandom().randrange(1, 1 << 32) if seed is None else seed
     if not as_json:
         typer.echo(f"cosim: seed {seed}; the first run builds the NICs, which takes minutes")

@@ -14,8 +14,10 @@ from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.simulate_step import MOST_SEED, ModeName, draw, report_steps
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.output_path import check_file, check_folder, writing
+from catchment.controlplane.output_path import check_apart, check_file, check_folder, writing
 
+_SHOWN = 4
+"""Rounds whose times the table has; `--json` has all."""
 PAPERS = ROOT / "docs" / "measurements" / "papers.md"
 
 
@@ -57,7 +59,8 @@ def simulate(
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a workload on a cluster of up to thousands of hosts (docs/reference/simulate.md)."""
-    from catchment.sim.performance.requests import STEPS, Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
+    from catchment.sim.performance.quantities import about_share, about_time  # noqa: PLC0415  only this verb needs these
+    from catchment.sim.performance.requests import STEPS, Mode, Request, run_all  # noqa: PLC0415
     from catchment.sim.performance.steps.requests import StepRequest  # noqa: PLC0415
 
     if workload == "figures":
@@ -66,6 +69,7 @@ def simulate(
     if cluster is None:
         raise ControlPlaneError(f"{workload} needs a cluster: --cluster FILE, as sim/clusters/four-racks.yaml")
     sweeps = sweep or []
+    check_apart(("--cluster", cluster), ("--trace", trace), ("--plot", plot))
     if plot is not None:
         from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
 
@@ -92,15 +96,17 @@ def simulate(
     rows = []
     for request, outcome in outcomes:
         what = ", ".join(f"{key}={value}" for key, value in request.varied) or workload
-        times = ", ".join(f"{1e6 * seconds:,.2f}" for seconds in outcome.rounds[:4])
-        shares = [f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.straggler_cost)]
+        times = ", ".join(map(about_time, outcome.rounds[:_SHOWN]))
+        if len(outcome.rounds) > _SHOWN:
+            times += f", ... ({len(outcome.rounds)} rounds, {about_time(fmean(outcome.rounds))} on average)"
+        shares = map(about_share, (outcome.exposed, outcome.straggler_cost))
         record = outcome.record
         counts = ["-"] * 6
         if record is not None:
-            counts = [f"{100 * record.busiest:.1f} %", *map(str, (record.lost, record.resent, record.dropped)),
-                      f"{record.events:,}", f"{record.events_per_second / 1e6:.1f}"]  # fmt: skip
+            counts = [about_share(record.busiest), *map(str, (record.lost, record.resent, record.dropped)),
+                      f"{record.events:,}", f"{record.events_per_second / 1e6:.2g}"]  # fmt: skip
         rows.append((what, times, *shares, *counts))
-    columns = ("settings", "rounds, us", "exposed", "stragglers", "busiest line", "lost", "resent", "dropped", "events",
+    columns = ("settings", "rounds", "exposed", "stragglers", "busiest line", "lost", "resent", "dropped", "events",
                "M events/s")  # fmt: skip
     print_table(f"{workload} on {cluster}", columns, rows)
 

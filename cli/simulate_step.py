@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.output_path import check_file, check_folder, writing
+from catchment.controlplane.output_path import check_apart, check_file, check_folder, writing
 
 if TYPE_CHECKING:
     from catchment.sim.performance.steps.requests import StepRequest
@@ -67,7 +67,8 @@ def simulate_step(
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a step of training (docs/reference/simulate.md)."""
-    from catchment.sim.performance.requests import Mode, pairs_of  # noqa: PLC0415  only this verb needs these
+    from catchment.sim.performance.quantities import about_share, about_time  # noqa: PLC0415  only this verb needs these
+    from catchment.sim.performance.requests import Mode, pairs_of  # noqa: PLC0415
     from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
     from catchment.sim.performance.steps.generate import GENERATORS, Step  # noqa: PLC0415
     from catchment.sim.performance.steps.ranks import rank_count  # noqa: PLC0415
@@ -75,6 +76,7 @@ def simulate_step(
     from catchment.sim.performance.steps.transformer import Transformer  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
 
+    check_apart(("--cluster", cluster), ("--trace", trace), ("--plot", plot), ("--write-et", write_et))
     if plot is not None:
         from catchment.sim.performance.sweep_plot import check_plot  # noqa: PLC0415  only with it matplotlib is needed
 
@@ -109,8 +111,8 @@ def simulate_step(
         print_json(asdict(outcome))
         return
     typer.echo(
-        f"{system} on {outcome.ranks} ranks: {outcome.seconds:.4f} s a step, {outcome.computing:.4f} s of it "
-        f"computing, {outcome.communicating:.4f} s communicating, {100 * outcome.exposed:.1f} % exposed"
+        f"{system} on {outcome.ranks} ranks: {about_time(outcome.seconds)} a step, {about_time(outcome.computing)} of "
+        f"it computing, {about_time(outcome.communicating)} communicating, {about_share(outcome.exposed)} exposed"
     )
 
 
@@ -131,7 +133,8 @@ def report_steps(
     Raises:
         ControlPlaneError: a step cannot be run, or a file cannot be written.
     """
-    from catchment.sim.performance.steps.requests import run_steps  # noqa: PLC0415  only these verbs need it
+    from catchment.sim.performance.quantities import about_share, about_size, about_time  # noqa: PLC0415  only these verbs
+    from catchment.sim.performance.steps.requests import run_steps  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
 
     first = requests[0]
@@ -155,14 +158,13 @@ def report_steps(
         return
     rows = [
         (", ".join(f"{key}={value}" for key, value in one.varied.items()) or one.system, str(outcome.ranks),
-         *(f"{each:.4f}" for each in (outcome.seconds, outcome.computing, outcome.communicating)),
-         *(f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.straggler_cost, outcome.utilisation,
-                                                outcome.line)),
-         f"{outcome.sent / 2**20:,.1f}")
+         *map(about_time, (outcome.seconds, outcome.computing, outcome.communicating)),
+         *map(about_share, (outcome.exposed, outcome.straggler_cost, outcome.utilisation, outcome.line)),
+         about_size(outcome.sent))
         for one, outcome in outcomes
     ]  # fmt: skip
-    columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed", "stragglers",
-               "GPUs used", "line used", "sent, MiB")  # fmt: skip
+    columns = ("settings", "ranks", "step", "computing", "communicating", "exposed", "stragglers", "GPUs used",
+               "line used", "sent")  # fmt: skip
     print_table(f"{first.system} on {first.cluster}", columns, rows)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from catchment.cli.target import MAX_DEVICE_ID, patience
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.networks.state import NetworkError, switch_socket
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
@@ -54,6 +55,9 @@ def load(
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.", min=0, max=MAX_DEVICE_ID)] = 1,
 ) -> None:
     """Put a compiled program on a running switch; its tables start empty."""
+    for what, path in (("P4Info", p4info), ("device configuration", config)):
+        if not path.exists() or path.is_dir():
+            raise ControlPlaneError(f"no {what} at {path}: give what `catchment p4 compile PROGRAM -o DIR` has written")
     with SwitchClient.connect(address, device_id, timeout=patience()) as client:
         client.push_pipeline(PipelineConfig(p4info, config))
     typer.echo(f"{address} runs {config.name}")

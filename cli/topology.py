@@ -9,6 +9,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.output_path import check_apart
 from catchment.controlplane.topology import PortRef, Topology
 from catchment.controlplane.topology.draw import draw
 from catchment.controlplane.topology.layout import islands, levels
@@ -55,6 +56,7 @@ def picture(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="SVG file; else the output.")] = None,
 ) -> None:
     """Draw it as SVG: switches by level, their addresses, ports and hosts."""
+    check_apart(("FILE", file), ("--output", output))
     text = draw(Topology.load(file))
     if output is None:
         typer.echo(text, nl=False)

@@ -45,6 +45,28 @@ def check_folder(option: str, path: Path) -> None:
         raise ControlPlaneError(f"cannot write {option} {path}: {error.strerror}") from None
 
 
+def check_apart(*named: tuple[str, Path | None]) -> None:
+    """See that no two options name the same file, of which one would be written over the other.
+
+    Args:
+        named: options or arguments, and the paths that they name; a device, as /dev/null, may be named twice.
+
+    Raises:
+        ControlPlaneError: two do.
+    """
+    seen: dict[str, str] = {}
+    for option, path in named:
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        # Path's own raise OSError where the path is too long for a name: check_file() says so.
+        if os.path.exists(real) and not os.path.isfile(real):  # noqa: PTH110, PTH113
+            continue
+        if real in seen:
+            raise ControlPlaneError(f"{seen[real]} and {option} are both {path}: give each a file of its own")
+        seen[real] = option
+
+
 @contextmanager
 def writing(path: Path | None) -> Iterator[None]:
     """Say what could not be written in a block.

@@ -19,12 +19,17 @@ GAP = 12
 """Bytes between frames, behind a frame's last bit."""
 
 
+Way = tuple[int, ...]
+"""Lines by number, in order."""
+
+
 @dataclass(frozen=True)
 class FlowModel:
     """The lines of a cluster, by number, and their rates.
 
     Attributes:
         byte: the time of a byte on each line, in ps; more where others take a part of it.
+        alone: the same of a line that nobody else uses.
         up, down: host -> the line from it, and to it.
         between: (switch, port) -> the line that leaves there.
         slots: of a job whose switches add, which are its window.
@@ -32,6 +37,7 @@ class FlowModel:
 
     cluster: Cluster
     byte: tuple[float, ...]
+    alone: tuple[int, ...]
     up: dict[str, int]
     down: dict[str, int]
     between: dict[tuple[str, int], int]
@@ -48,7 +54,7 @@ class FlowModel:
         of_hosts = [cluster.host_byte(name) for name in topology.hosts]
         of_trunks = [cluster.trunk_byte(link) for link in topology.links for _ in (link.a, link.b)]
         lines = (*of_hosts, *of_hosts, *of_trunks)
-        return cls(cluster, lines, up, down, between, slots or cluster.switch.slots)
+        return cls(cluster, lines, lines, up, down, between, slots or cluster.switch.slots)
 
     @cached_property
     def capacity(self) -> Rates:
@@ -76,21 +82,46 @@ class FlowModel:
         lines = [self.down[host] for host in hosts]
         return lines + [self.between[b.parent.switch, b.parent.port] for b in tree if b.parent]
 
-    def latency(self, switches: int, payload: int, hosts: Sequence[str]) -> float:
-        """Seconds of a message's first frame through so many switches, NICs at both ends included.
+    def climbs(self, tree: Sequence[Branch], hosts: Sequence[str]) -> list[Way]:
+        """The lines of each of these hosts' way to the top of a tree, in order."""
+        above: dict[str, Way] = {}
+        for branch in tree:  # top first
+            above[branch.switch] = ()
+            if branch.parent and branch.up_port is not None:
+                above[branch.switch] = (self.between[branch.switch, branch.up_port], *above[branch.parent.switch])
+        return [(self.up[host], *above[self.cluster.topology.hosts[host].link.switch]) for host in hosts]
 
-        Frames take as long on every line as on the slowest of these hosts'.
+    def descents(self, tree: Sequence[Branch], hosts: Sequence[str]) -> list[Way]:
+        """The same from the top of a tree to each of these hosts."""
+        above: dict[str, Way] = {}
+        for branch in tree:
+            up = branch.parent
+            above[branch.switch] = (*above[up.switch], self.between[up.switch, up.port]) if up else ()
+        return [(*above[self.cluster.topology.hosts[host].link.switch], self.down[host]) for host in hosts]
+
+    def latency(self, payload: int, *legs: Sequence[Way]) -> float:
+        """Seconds of a message's first frame over legs, one behind the other, each of them as slow as its slowest way.
+
+        Between two lines, and between two legs, is a switch, at both ends a NIC.
         """
-        nic, links = self.nic, self.cluster.links
-        frame = (frame_bytes(payload) - GAP) * self.cluster.host_byte(*hosts)
-        way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
-        return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND
+        nic, links, pipeline = self.nic, self.cluster.links, self.cluster.switch.pipeline
+        frame = frame_bytes(payload) - GAP
+
+        def picos(way: Way) -> int:
+            return len(way) * (links.latency + pipeline) + frame * sum(self.alone[line] for line in way)
+
+        over = sum(max(map(picos, ways)) for ways in legs) - pipeline
+        return (nic.push + nic.respond + nic.pull + over) / PICOS_PER_SECOND
+
+    def slowest(self, *ways: Way) -> float:
+        """The time of a byte on the slowest line of some ways; 0: there is none."""
+        return max((self.byte[line] for way in ways for line in way), default=0)
 
     def waits(self, window: int, payload: int, switches: int, byte: float, size: int) -> bool:
-        """Whether a message may wait for its window: so many frames take less time than twice the way and back."""
+        """Whether a message may wait for its window: so many frames take less time than four times the way and back."""
         nic, links, frame = self.nic, self.cluster.links, frame_bytes(payload) * byte
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline + nic.respond
-        return window * payload < size and window * frame < 4 * way
+        return window * payload < size and window * frame < 8 * way
 
     def seconds(self, flows: Sequence[Flow], latency: float, payload: int) -> float:
         """The time of messages that begin together; the first frame of each is in the latency."""

@@ -76,6 +76,18 @@ def check_members(model: SwitchModel, switch: str, members: int) -> None:
         )
 
 
+def middles_between(topology: Topology, start: str, end: str) -> list[tuple[str, ...]]:
+    """The switches between two that differ, on each way from one to the other: none, or one of those that join them.
+
+    [] if they are further apart than over one switch between them.
+    """
+    ups = [peer.switch for peer in topology.wiring.trunks[start].values()]
+    downs = {peer.switch for peer in topology.wiring.trunks[end].values()}
+    if end in ups:
+        return [()]
+    return [(name,) for name in ups if name in downs]
+
+
 def path_tree(topology: Topology, start: str, end: str, spine: int = 0) -> list[Branch]:
     """The switches of a way from host `start`, which sends, to host `end`, as the tree of a job with one worker.
 
@@ -88,16 +100,10 @@ def path_tree(topology: Topology, start: str, end: str, spine: int = 0) -> list[
     first, last = topology.host(start).link, topology.host(end).link
     if first.switch == last.switch:
         return [Branch(first.switch, ((last.port, end),), first.port, None, 0)]
-    ups = [peer.switch for peer in topology.wiring.trunks[first.switch].values()]
-    downs = {peer.switch for peer in topology.wiring.trunks[last.switch].values()}
-    if last.switch in ups:
-        middle: list[str] = []
-    else:
-        common = [name for name in ups if name in downs]
-        if not common:
-            raise PerformanceError(f"no switch joins that of {start} ({first.switch}) to that of {end} ({last.switch})")
-        middle = [common[spine % len(common)]]
-    chain = [first.switch, *middle, last.switch]
+    middles = middles_between(topology, first.switch, last.switch)
+    if not middles:
+        raise PerformanceError(f"no switch joins that of {start} ({first.switch}) to that of {end} ({last.switch})")
+    chain = [first.switch, *middles[spine % len(middles)], last.switch]
     branches = [Branch(chain[0], ((_port(topology, chain[0], chain[1]), chain[1]),), first.port, None, 0)]
     for at in range(1, len(chain)):
         here = chain[at]

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from enum import Enum
 
 _WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+_WHOLE = re.compile("[+-]?[0-9]{1,30}")
 _BINARY = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 MOST = 1e24
 """No quantity is larger, in the inner unit of its dimension: what is computed of quantities stays finite."""
+_ROUNDED = 1e-12
 _DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -57,18 +59,42 @@ def quantity(text: str, dimension: Dimension) -> float:
 
 
 def whole(key: str, text: str) -> int:
-    """The whole number that a setting's text stands for.
+    """The whole number that a setting's text stands for, in decimal digits.
 
     Raises:
-        ValueError: it is none; the message names the key.
+        ValueError: it is none, or has more than 30 digits; the message names the key.
     """
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{key}={text}: give a whole number") from None
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"{key}={text[:40]}: give a whole number")
+    return int(text)
 
 
 def size_text(size: int) -> str:
     """Bytes in the largest binary unit that they are a whole number of."""
     unit = max((u for u, n in _BINARY.items() if size and size % n == 0), key=_BINARY.__getitem__, default="B")
     return f"{size // _BINARY[unit]}{unit}"
+
+
+def about_time(seconds: float) -> str:
+    """A time to four digits, in the unit in which it is 1 or more: 3.074 us, 1.900 s; 0 s."""
+    return _about(seconds * Dimension.TIME.units["s"], Dimension.TIME.units) if seconds else "0 s"
+
+
+def about_size(size: float) -> str:
+    """Bytes to four digits, in the binary unit in which they are 1 or more: 96.00 MiB; 0 B."""
+    return _about(size, _BINARY)
+
+
+def about_share(share: float) -> str:
+    """A share in per cent: 6.9 %; less than 0.05 % is no 0.0 % unless sums were rounded to it."""
+    return "< 0.1 %" if _ROUNDED < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def _about(value: float, units: Mapping[str, float]) -> str:
+    """A value to four digits in one of these units, smallest first; those before the point are all there."""
+    inner = next(iter(units))
+    unit = max((each for each in units if value >= 0.99995 * units[each]), key=units.__getitem__, default=inner)
+    number = value / units[unit]
+    whole_ones = unit == inner and number == round(number)
+    digits = 0 if whole_ones else 3 if number < 9.9995 else 2 if number < 99.995 else 1 if number < 999.95 else 0
+    return f"{number:,.{digits}f} {unit}"

@@ -150,10 +150,13 @@ class Request:
 
     def _epochs(self, cluster: Cluster) -> Outcome:
         own = self._own(_OF_GLM)
-        count = own.pop("rounds", "1")
-        if not count.isdecimal() or not 1 <= int(count) <= MOST_ROUNDS:
+        try:
+            count = whole("rounds", own.pop("rounds", "1"))
+        except ValueError as error:
+            raise PerformanceError(f"{self.workload}: {error}") from None
+        if not 1 <= count <= MOST_ROUNDS:
             raise PerformanceError(f"{self.workload}: {count} rounds: give at least one epoch, {MOST_ROUNDS} at most")
-        return glm_epochs(cluster, GlmTraining.parse(**own), int(count))
+        return glm_epochs(cluster, GlmTraining.parse(**own), count)
 
     def _own(self, there: Sequence[str]) -> dict[str, str]:
         """The workload's settings, of those that there are."""
@@ -170,9 +173,9 @@ class Request:
         own = self._own((*_OF_THE_WORKLOAD, *_OF_RAILS) if self.workload == NEZHA else _OF_THE_WORKLOAD)
         try:
             return Rounds(
-                round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), whole("rounds", own.get("rounds", "1")),
+                _quantity(own, "size", "1MiB", Dimension.SIZE), whole("rounds", own.get("rounds", "1")),
                 whole("slots", own["slots"]) if "slots" in own else None,
-                round(quantity(own.get("compute", "0s"), Dimension.TIME)), self._splitting(own),
+                _quantity(own, "compute", "0s", Dimension.TIME), self._splitting(own),
             )  # fmt: skip
         except ValueError as error:
             raise PerformanceError(f"{self.workload}: {error}") from None
@@ -183,8 +186,15 @@ class Request:
         policy = own.get("policy", default.policy.name.lower())
         if policy not in policies:
             raise PerformanceError(f"{self.workload}: no policy {policy!r}; there are: {', '.join(policies)}")
-        together = quantity(own["together"], Dimension.TIME) if "together" in own else default.together
-        return Splitting(policies[policy], round(together))
+        return Splitting(policies[policy], _quantity(own, "together", f"{default.together}ps", Dimension.TIME))
+
+
+def _quantity(own: Mapping[str, str], key: str, default: str, dimension: Dimension) -> int:
+    """A setting in whole inner units of its dimension; ValueError names the key."""
+    try:
+        return round(quantity(own.get(key, default), dimension))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
 
 
 def run_all(

@@ -35,7 +35,6 @@ class _Hop:
         switches: on the way.
     """
 
-    hosts: tuple[str, str]
     forth: tuple[int, ...]
     back: tuple[int, ...]
     switches: int
@@ -75,7 +74,7 @@ def _hops(model: FlowModel, workers: Sequence[str]) -> list[_Hop]:
         down = [model.between[b.parent.switch, b.parent.port] for b in tree if b.parent]
         up = [model.between[b.switch, b.up_port] for b in tree if b.parent and b.up_port is not None]
         forth, back = (model.up[host], *down, model.down[after]), (model.up[after], *reversed(up), model.down[host])
-        hops.append(_Hop((host, after), forth, back, len(tree)))
+        hops.append(_Hop(forth, back, len(tree)))
     return hops
 
 
@@ -83,7 +82,7 @@ def _pipelined(model: FlowModel, hops: Sequence[_Hop], frames: int, steps: int) 
     """Each host passes a chunk on when it has it and has passed on the one before; hops differ, windows are wide."""
     chunk = on_wire(frames * PAYLOAD, PAYLOAD)
     takes = chunk / fair_rates([Flow(hop.forth, chunk) for hop in hops], model.capacity)
-    latency = np.array([model.latency(hop.switches, PAYLOAD, hop.hosts) for hop in hops])
+    latency = np.array([model.latency(PAYLOAD, [hop.forth]) for hop in hops])
     latency -= takes * frame_bytes(PAYLOAD) / chunk
     free = np.zeros(len(hops))
     has = np.zeros(len(hops))

@@ -126,11 +126,19 @@ def test_a_program_without_tests_says_so(run: Run) -> None:
     assert "no test (.stf) beside x.p4" in run("p4", "stf", "x.p4", code=1)
 
 
+def test_a_test_that_is_no_text_is_named(run: Run) -> None:
+    Path("binary.stf").write_bytes(b"# \xff\n\x80\n")
+    program = ROOT / "p4src" / "p4sgd.p4"
+    assert "binary.stf:2: unknown statement" in run("p4", "stf", str(program), "binary.stf", "--interpret", code=1)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["zz"], "'zz' is neither a packet in hexadecimal nor a file of them"),
+        ([" "], "' ' is neither a packet in hexadecimal nor a file of them"),
+        (["none"], "none: no packet: give one a line"),
         (["packets"], "packets:2: not a packet in hexadecimal"),
         (["00", "--port", "512"], "there are ports 0 to 511"),
         (["00" * 70000], "frames of 9728 bytes at most"),
@@ -138,6 +146,7 @@ def test_a_program_without_tests_says_so(run: Run) -> None:
 )
 def test_packets_that_are_none(run: Run, words: list[str], said: str) -> None:
     Path("packets").write_text("00  # one\n0x0\n")
+    Path("none").write_text("# none\n\n")
     program = ROOT / "p4src" / "p4sgd.p4"
     assert said in run("p4", "run", str(program), *words, code=1)
 
@@ -180,3 +189,24 @@ def test_a_doctor_without_patients_says_so(run: Run) -> None:
     Path("lab.yaml").write_text(TOPOLOGY)
     assert "topology lab has no jobs" in run("doctor", "-t", "lab.yaml")
     assert run("doctor", "-t", "lab.yaml", "--json") == "{}"
+
+
+@pytest.mark.parametrize(
+    "words", [["p4", "compile"], ["p4", "stf"], ["simulate-step", "et", "--cluster", "cluster.yaml", "--et"]], ids=str
+)
+def test_a_path_that_is_too_long_for_a_file_is_said(run: Run, words: list[str]) -> None:
+    Path("cluster.yaml").write_text("fabric: {kind: one-switch, hosts: 2}\n", "utf-8")
+    assert f"{'x' * 300}: File name too long: give a shorter path" in run(*words, "x" * 300, code=1)
+
+
+@pytest.mark.parametrize(
+    ("p4info", "config", "said"),
+    [
+        ("none.txtpb", "there", "no P4Info at none.txtpb: give what"),
+        ("there", "none.json", "no device configuration at none.json: give what"),
+        ("there", ".", "no device configuration at .: give what"),
+    ],
+)
+def test_a_switch_is_not_asked_to_load_what_is_not_there(run: Run, p4info: str, config: str, said: str) -> None:
+    Path("there").touch()
+    assert said in run("switch", "load", "127.0.0.1:1", p4info, config, code=1)

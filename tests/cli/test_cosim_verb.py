@@ -16,12 +16,11 @@ from catchment.softswitch.errors import SwitchError
 
 @pytest.fixture(autouse=True)
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The captures that were asked for, of co-simulations whose NICs would be built; each fails."""
+    """The captures and waveforms that were asked for, of co-simulations whose NICs would be built; each fails."""
     orders: list[Path] = []
 
     def run(order: cosim_run.Order) -> None:
-        assert order.pcap is not None
-        orders.append(order.pcap)
+        orders.extend(path for path in (order.pcap, order.waves) if path is not None)
         raise CosimError("no NIC is built here")
 
     monkeypatch.setattr(cosim_run, "run", run)
@@ -81,3 +80,15 @@ def test_a_switch_that_is_not_compiled(call: Run, monkeypatch: pytest.MonkeyPatc
     assert call("cosim", "--json", "--seed", "7", code=1) == (
         "catchment: cosim with seed 7: CXX=/nonexistent cannot be run\n"
     )
+
+
+def test_waveforms_that_cannot_be_written(call: Run, tmp_path: Path, built: list[Path]) -> None:
+    (tmp_path / "file").touch()
+    assert f"{tmp_path / 'file'} is no folder" in call("cosim", "--waves", str(tmp_path / "file" / "x"), code=1)
+    assert not built
+
+
+def test_waveforms_that_can_be_written(call: Run, tmp_path: Path, built: list[Path]) -> None:
+    assert "no NIC is built here" in call("cosim", "--json", "--waves", str(tmp_path / "new"), code=1)
+    assert built == [tmp_path / "new"]
+    assert not (tmp_path / "new").exists()

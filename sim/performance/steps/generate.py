@@ -17,6 +17,9 @@ from catchment.sim.performance.steps.transformer import HALF, STATES, Transforme
 _MEMORY_RATE = 1.5e12
 """Bytes a second of a GPU's memory: an optimizer's step is bound by it."""
 
+MOST_PASSES = 200_000
+"""Layers of all micro-steps of a step: each is several tasks, of each rank."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -35,6 +38,18 @@ class Step:
         if self.micro_steps < 1 or self.group < 1:
             raise PerformanceError("a step needs a micro-step, and a partition group a rank")
 
+    def check_size(self) -> None:
+        """See that a computer has room for what a rank does.
+
+        Raises:
+            PerformanceError: there are too many passes.
+        """
+        if self.micro_steps * self.model.layers > MOST_PASSES:
+            raise PerformanceError(
+                f"{self.micro_steps} micro-steps of {self.model.layers} layers: a step has {MOST_PASSES} passes of "
+                "layers at most, give fewer `micro_steps` or `layers`"
+            )
+
 
 def _passes(node: Node, model: Transformer) -> tuple[float, float]:
     """Seconds of a layer's forward and backward pass on a node's GPU."""
@@ -48,9 +63,14 @@ def _check_memory(cluster: Cluster, model: Transformer, states: float, what: str
     if needed > memory:
         gib = 2**30
         raise PerformanceError(
-            f"{what} of {model.parameters / 1e9:.1f} billion parameters needs {needed / gib:.1f} GiB a GPU, "
-            f"{(needed - memory) / gib:.1f} more than the `memory` of {host}"
+            f"{what} of {_digits(model.parameters / 1e9)} billion parameters needs {_digits(needed / gib)} GiB a GPU, "
+            f"{_digits((needed - memory) / gib)} more than the `memory` of {host}"
         )
+
+
+def _digits(number: float) -> str:
+    """A number with one digit behind the point, or three digits of what is far from 1."""
+    return f"{number:.1f}" if 0.1 <= number < 1e6 else f"{number:.3g}"
 
 
 def ddp(cluster: Cluster, step: Step, rank: int) -> Trace:

@@ -13,6 +13,7 @@ from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.planning import check_ways
+from catchment.sim.performance.quantities import whole
 from catchment.sim.performance.requests import Mode, choices_of, pairs_of
 from catchment.sim.performance.run import Progress, hosts_alike, workers_of
 from catchment.sim.performance.steps.chakra import read_traces
@@ -123,6 +124,7 @@ class StepRequest:
             raise PerformanceError("--scale is for the traces of --et")
         if self.system not in GENERATORS:
             raise PerformanceError(f"no system {self.system!r}; there are {', '.join(GENERATORS)}, and {ET}")
+        self.step.check_size()
         # Where ranks differ, no one of them can stand for all; in frame mode hosts stand for others.
         ranks = range(1 if cluster.alike and self.mode is Mode.FLOW else rank_count(cluster))
         return [GENERATORS[self.system](cluster, self.step, rank) for rank in ranks]
@@ -192,9 +194,13 @@ def _changed(step: Step, key: str, value: str) -> Step:
             f"a step has no {key!r}; it has {', '.join(_NUMBERS)}, allreduce, and keys with a dot are the cluster's, "
             "as links.host"
         )
-    if not value.isdecimal() or int(value) < 1:
+    try:
+        number = whole(key, value)
+    except ValueError as error:
+        raise PerformanceError(str(error)) from None
+    if number < 1:
         raise PerformanceError(f"{key}={value}: give a number from 1")
-    return _NUMBERS[key](step, int(value))
+    return _NUMBERS[key](step, number)
 
 
 def run_steps(

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from catchment.sim.performance.baselines import PAYLOAD, WINDOW
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.exchange_flow import exchange_seconds
 from catchment.sim.performance.flow import FLOWS, LINES
-from catchment.sim.performance.flow_lines import FlowModel, on_wire
-from catchment.sim.performance.models import FRAME_OVERHEAD, PICOS_PER_SECOND
+from catchment.sim.performance.flow_lines import FlowModel
+from catchment.sim.performance.models import FRAME_OVERHEAD
 from catchment.sim.performance.steps.beside import Beside, Family, Ranks
 from catchment.sim.performance.steps.graph import Collective, Kind, Trace
 from catchment.sim.performance.steps.ranks import rank_hosts
@@ -181,10 +182,6 @@ class CollectiveTimes:
     def _between(self, model: FlowModel, what: Collective, nodes: list[str], size: int) -> float:
         if what in (*HALVES, *TO_OR_FROM_ONE):
             return FLOWS[self._carrier(what)](model, nodes, size) / 2
-        if what is not Collective.ALL_TO_ALL:
-            return FLOWS[self._carrier(what)](model, nodes, size)
-        # Each node's line carries all but its own part.
-        payload = self.cluster.switch.vector_bytes
-        share = on_wire(size * (len(nodes) - 1) // len(nodes), payload)
-        byte = max(model.byte[model.up[name]] for name in nodes)
-        return model.latency(3, payload, nodes) + share * byte / PICOS_PER_SECOND
+        if what is Collective.ALL_TO_ALL:
+            return exchange_seconds(model, nodes, size)
+        return FLOWS[self._carrier(what)](model, nodes, size)

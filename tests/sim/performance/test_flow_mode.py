@@ -12,11 +12,13 @@ from catchment.controlplane.topology import Topology
 from catchment.sim.performance import ring_flow
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.flow_lines import GAP as GAP_BETWEEN_FRAMES
 from catchment.sim.performance.max_min import Flow, completion_time, fair_rates
 from catchment.sim.performance.models import LinkModel, SwitchModel, frame_bytes
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import estimate, simulate
 from catchment.sim.performance.steps.generate import Step, ddp
+from catchment.sim.performance.steps.graph import Collective, Kind, Task, Trace
 from catchment.sim.performance.steps.run import run_step, run_step_in_frames
 from catchment.sim.performance.steps.transformer import Transformer
 from catchment.sim.world import Faults
@@ -77,6 +79,51 @@ def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: st
         rounds = Rounds(rng.randrange(1 << 20, 3 << 20))
         frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
         assert abs(flow / frame - 1) < 0.05, (flow / frame, kind, hosts, cluster.links, rounds)
+
+
+@pytest.mark.parametrize("up_byte", [20, 640])
+def test_a_short_message_takes_each_line_of_its_way(up_byte: int) -> None:
+    """Arithmetic by hand: a frame of 256 B over two racks and a spine, links between switches faster or slower."""
+    names, links = [["a", "b"], ["c", "d"]], LinkModel(host_byte=320, up_byte=up_byte)
+    cluster = Cluster(rack_spine(racks=names, spines=1, above=["opt"]), links)
+    frame = frame_bytes(cluster.switch.vector_bytes) - GAP_BETWEEN_FRAMES
+    nics, once = 759_000 + 33_000 + 1_293_000, 265_000 + 400_000
+    sums = nics + frame * 2 * (320 + up_byte) + 4 * once - 400_000
+    root = 2 * nics + 2 * (frame * (320 + up_byte + 320) + 3 * once - 400_000)
+    for kind, picos in ("allreduce", sums), ("luwu", root):
+        for way in estimate, simulate:
+            assert way(kind, cluster, Rounds(1)).rounds[0] == pytest.approx(picos * 1e-12, rel=1e-9), (kind, way)
+
+
+@pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
+def test_flow_mode_is_within_five_percent_of_frame_mode_below_a_mebibyte(kind: str, rng: random.Random) -> None:
+    for _ in range(8):
+        hosts = [[f"r{k}h{at}" for at in range(rng.randrange(2, 6))] for k in range(rng.randrange(1, 4))]
+        topology = rack_spine(racks=hosts, spines=len(hosts) > 1, above=["opt"])
+        if rng.random() < 0.5:
+            topology = with_rates(topology, rng)
+        links = LinkModel(rng.choice([20, 80, 320]), rng.choice([20, 80, 160]))
+        cluster, rounds = Cluster(topology, links), Rounds(int(2 ** rng.uniform(0, 20)))
+        frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
+        assert abs(flow / frame - 1) < 0.05, (flow / frame, kind, hosts, topology, links, rounds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rates", "slots"),
+    [
+        ("luwu", {"a": 200, "b": 200, "opt": 25}, 1),  # the optimizer node is slower than hosts
+        ("luwu", {"a": 25, "b": 50, "opt": 200}, 2),  # and faster
+        ("allreduce", {"a": 200, "b": 50, "opt": 100}, 16),  # a host is faster than the slowest
+    ],
+)
+def test_windows_of_few_slots_on_lines_of_several_rates(kind: str, rates: dict[str, int], slots: int) -> None:
+    topology = rack_spine(racks=[["a", "b"]], spines=0, above=["opt"])
+    hosts = {name: replace(host, rate=rates[name] * 10**9) for name, host in topology.hosts.items()}
+    lanes = 256 if kind == "luwu" else 64
+    cluster = Cluster(replace(topology, hosts=hosts), LinkModel(latency=50_000), SwitchModel(lanes=lanes))
+    rounds = Rounds(1 << 18, slots=slots)
+    frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
+    assert flow == pytest.approx(frame, rel=0.07)
 
 
 @pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
@@ -147,6 +194,27 @@ def test_a_part_of_a_large_ring_of_several_rates_says_what_all_of_it_takes(
     cluster, rounds = Cluster(topology), Rounds(rng.randrange(12 << 20, 16 << 20))
     frame, flow = simulate("ring", cluster, rounds).rounds[0], estimate("ring", cluster, rounds).rounds[0]
     assert flow == pytest.approx(frame, rel=0.05)
+
+
+@pytest.mark.parametrize("spines", [1, 2])
+def test_an_all_to_all_takes_what_its_fullest_line_does(spines: int) -> None:
+    """Arithmetic by hand: four hosts of a rack send four of the others an eighth each, over all spines."""
+    cluster = Cluster(rack_spine(racks=[list("abcd"), ["e", "f"], ["g", "h"]], spines=spines), LinkModel(80, 640))
+    size, payload = 8 << 20, cluster.switch.vector_bytes
+    task = Task(0, "t", Kind.COLLECTIVE, collective=Collective.ALL_TO_ALL, size=size)
+    outcome, _ = run_step(cluster, [Trace(rank, (task,)) for rank in range(8)])
+    on_trunk = 4 * 4 * (size / 8) / spines / payload * frame_bytes(payload) * 640e-12
+    assert outcome.seconds == pytest.approx(on_trunk, rel=1e-3)
+    wide, _ = run_step(replace(cluster, links=LinkModel(80, 20)), [Trace(rank, (task,)) for rank in range(8)])
+    assert wide.seconds == pytest.approx(7 * (size / 8) / payload * frame_bytes(payload) * 80e-12, rel=1e-2)
+
+
+def test_an_all_to_all_needs_a_switch_between_those_of_its_hosts() -> None:
+    topology = rack_spine(racks=[["a"], ["b"], ["c"]], spines=2)
+    apart = tuple(link for link in topology.links if (link.a.switch, link.b.switch) not in {("r0", "s1"), ("r2", "s0")})
+    task = Task(0, "t", Kind.COLLECTIVE, collective=Collective.ALL_TO_ALL, size=1024)
+    with pytest.raises(PerformanceError, match="no switch joins r0 to r2"):
+        run_step(Cluster(replace(topology, links=apart)), [Trace(rank, (task,)) for rank in range(3)])
 
 
 def test_flow_mode_refuses_what_it_cannot_say() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.output_path import writing
+from catchment.controlplane.output_path import check_apart, writing
 from catchment.sim.performance import flow, side_by_side
 from catchment.sim.performance.figures import page
 from catchment.sim.performance.steps import execute
@@ -128,3 +128,40 @@ def test_a_folder_of_traces_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="something ran"):
         CliRunner().invoke(app, [*WRITE_ET, str(tmp_path / "a" / "b")], catch_exceptions=False)
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "second"),
+    [
+        (["simulate", "allreduce"], "--cluster", "--trace"),
+        (["simulate", "allreduce", *SWEEP], "--cluster", "--plot"),
+        (["simulate", "ddp", *CLUSTER, *SMALL, "--sweep", "batch=1"], "--trace", "--plot"),
+        (["simulate-step", "ddp", *OTHER_SMALL], "--cluster", "--trace"),
+        (["simulate-step", "ddp", *CLUSTER, *OTHER_SMALL], "--trace", "--write-et"),
+    ],
+    ids=str,
+)
+def test_two_options_do_not_name_the_same_file(words: list[str], first: str, second: str, tmp_path: Path) -> None:
+    path, same = tmp_path / "one.svg", tmp_path / "." / "other.svg"
+    if first == "--cluster":
+        path.write_text("fabric: {kind: one-switch, hosts: 2}\n", "utf-8")
+        same.symlink_to(path)
+    else:
+        same = path
+    before = sorted(tmp_path.iterdir()), path.read_bytes() if path.exists() else None
+    with pytest.raises(ControlPlaneError, match=rf"^{first} and {second} are both {same}: give each a file of its own"):
+        CliRunner().invoke(app, [*words, first, str(path), second, str(same)], catch_exceptions=False)
+    assert before == (sorted(tmp_path.iterdir()), path.read_bytes() if path.exists() else None)
+
+
+def test_a_topology_is_not_drawn_onto_itself(tmp_path: Path) -> None:
+    path = tmp_path / "lab.yaml"
+    path.write_bytes((ROOT / "sim" / "topologies" / "one-switch.yaml").read_bytes())
+    before = path.read_bytes()
+    with pytest.raises(ControlPlaneError, match=f"FILE and --output are both {path}"):
+        CliRunner().invoke(app, ["topology", "draw", str(path), "--output", str(path)], catch_exceptions=False)
+    assert path.read_bytes() == before
+
+
+def test_what_is_no_file_may_be_named_twice() -> None:
+    check_apart(("--trace", Path("/dev/null")), ("--plot", Path("/dev/null")), ("--write-et", None))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from catchment.sim.performance.quantities import Dimension, quantity, size_text
+from catchment.sim.performance.quantities import (
+    Dimension,
+    about_share,
+    about_size,
+    about_time,
+    quantity,
+    size_text,
+    whole,
+)
 
 UNITS = {
     Dimension.TIME: {"ps": 1, "ns": 1_000, "us": 1_000_000, "ms": 1_000_000_000, "s": 1_000_000_000_000},
@@ -49,3 +57,40 @@ def test_what_is_no_time(text: str, says: str) -> None:
 )  # fmt: skip
 def test_sizes_as_texts(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0 s"), (4e-13, "0.400 ps"), (3.973e-10, "397.3 ps"), (9.9994e-7, "999.9 ns"), (9.9996e-7, "1.000 us"),
+     (3.07476e-6, "3.075 us"), (0.0012345, "1.234 ms"), (9.9996e-3, "10.00 ms"), (1.9, "1.900 s"),
+     (12345.6, "12,346 s")],
+)  # fmt: skip
+def test_times_to_four_digits(seconds: float, text: str) -> None:
+    assert about_time(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0.0, "0 B"), (1.0, "1 B"), (1023.0, "1,023 B"), (1536.0, "1.500 KiB"), (96.0 * 2**20, "96.00 MiB"),
+     (3e15, "2,728 TiB")],
+)  # fmt: skip
+def test_sizes_to_four_digits(size: float, text: str) -> None:
+    assert about_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0.0 %"), (1e-16, "0.0 %"), (1e-6, "< 0.1 %"), (0.00049, "< 0.1 %"), (0.069, "6.9 %"), (1.0, "100.0 %")],
+)
+def test_shares_that_are_there_are_no_zero(share: float, text: str) -> None:
+    assert about_share(share) == text
+
+
+@pytest.mark.parametrize("text", ["", "1_000", "1.5", "0x10", "\u0663", " 1", "1" * 31])
+def test_what_is_no_whole_number(text: str) -> None:
+    with pytest.raises(ValueError, match=r"size=.*: give a whole number"):
+        whole("size", text)
+
+
+def test_whole_numbers() -> None:
+    assert [whole("size", text) for text in ("0", "007", "-3", "+4")] == [0, 7, -3, 4]

@@ -306,3 +306,15 @@ def test_further_rails_that_take_longer_than_the_balancer_adds_up(tmp_path: Path
     text = FABRIC + "rails: [{name: a}, {name: b}]\n"
     says = r"4\.29497 s for each further rail: give 0\.5 s at most"
     refused(tmp_path, text, says, "simulate", "nezha", "--set", "together=4294967296ns")
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("size=1s", "nezha: size: 's' is no unit of a size"),
+        ("compute=x", "nezha: compute: 'x' is no time"),
+        ("together=1", "nezha: together: '1' has no unit"),
+    ],
+)
+def test_the_setting_whose_value_is_none_is_named(setting: str, says: str, tmp_path: Path) -> None:
+    refused(tmp_path, FABRIC + "rails: [{name: a}, {name: b}]\n", says, "simulate", "nezha", "--set", setting)

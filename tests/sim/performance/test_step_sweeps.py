@@ -74,6 +74,9 @@ def test_what_rounds_were_set_to_is_with_them() -> None:
         ("links.speed=1gbps", "speed"),
         ("layers", "not KEY=VALUE"),
         ("node.memory=1MiB", "memory"),
+        ("layers=2_0", "layers=2_0: give a whole number"),
+        ("micro_steps=50001", "50001 micro-steps of 4 layers: a step has 200000 passes of layers at most"),
+        ("batch=1000000000", r"needs 7\.81e\+06 GiB a GPU, 7\.81e\+06 more"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_runs(sweep: str, says: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ CLUSTER = """
 fabric: {kind: rack-spine, racks: 2, per_rack: 2, spines: 1, optimizers: 1}
 rails: [{name: a}, {name: b}]
 """
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 SLOW = "node: {slow: {r0h1: 2.0}}\n"
 
 
@@ -80,3 +82,34 @@ def test_steps_of_every_system(system: str, differ: bool, tmp_path: Path) -> Non
         assert told["exposed"] + told["utilisation"] + told["straggler_cost"] == pytest.approx(1)
         # Too small a model has all its layers summed by the proxies.
         assert (0 < told["line"] <= 1) == (system != "coarse")
+
+
+@pytest.mark.parametrize("words", [["simulate", "coarse"], ["simulate", "ddp"], ["simulate-step", "zero3"]], ids=str)
+def test_a_small_step_is_printed_with_its_digits(words: list[str], tmp_path: Path) -> None:
+    """Each time of the table is that of --json to four digits, however short."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text("fabric: {kind: one-switch, hosts: 2}\n", "utf-8")
+    numbers = {"layers": 1, "hidden": 16, "batch": 1, "sequence": 1}
+    words = [*words, "--cluster", str(path)]
+    for key, value in numbers.items():
+        words += ["--set", f"{key}={value}"] if words[0] == "simulate" else [f"--{key}", str(value)]
+    table, told = (CliRunner().invoke(app, [*words, *more], catch_exceptions=False).output for more in ([], ["--json"]))
+    document = json.loads(told)
+    step = document if isinstance(document, dict) else document[0]
+    printed = [float(number) * UNITS[unit] for number, unit in re.findall(r"([\d.]+) (s|ms|us|ns|ps)\b", table)]
+    for key in ("seconds", "computing", "communicating"):
+        assert step[key] > 0
+        assert pytest.approx(step[key], rel=1e-3) in printed
+
+
+def test_rounds_beyond_those_shown_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(CLUSTER, "utf-8")
+    words = ["simulate", "allreduce", "--cluster", str(path), "--set", "size=4KiB"]
+    few, more = (
+        CliRunner().invoke(app, [*words, "--set", f"rounds={rounds}"], catch_exceptions=False).output.replace("\n", " ")
+        for rounds in (4, 5)
+    )
+    assert "on average" not in few
+    assert re.search(r"\b\d\.\d\d\d us, \d\.\d\d\d us", few)
+    assert re.search(r"\.\.\. \(5 rounds, [\d.]+ us on average\)", more)
