@@ -95,9 +95,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
 
 
-def test_nobody_at_an_address_is_one_message(run: Run, impatient: Callable[[], None]) -> None:
+def test_nobody_at_an_address_is_one_message(run: Run, impatient: Callable[[], None], tmp_path: Path) -> None:
     impatient()
-    said = run("switch", "load", "127.0.0.1:1", "a", "b", code=1)
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+    said = run("switch", "load", "127.0.0.1:1", str(tmp_path / "a"), str(tmp_path / "b"), code=1)
     assert "switch at 127.0.0.1:1: no P4Runtime server answers" in said
 
 

@@ -29,7 +29,7 @@ DISTRIBUTIONS = {
     "yaml": "pyyaml",
 }
 """Packages of modules, where their names differ."""
-ELSEWHERE = {"mininet", "p4runtime_sh"}
+ELSEWHERE = {"IPython", "mininet", "p4runtime_sh"}
 """Modules of Debian's packages, and of an environment of their own."""
 
 
