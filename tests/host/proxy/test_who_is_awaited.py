@@ -27,7 +27,7 @@ LARGE = TensorTable.of({"a": 1 << 22}, exponent=1)
 WAIT = 4.0
 """Seconds: a client asks in the last of them."""
 WAITS = 10
-"""In vain, after which a client or a test gives up."""
+"""Number of waits in vain after which a client or a test gives up."""
 CLIENT = f"""
 import os, sys
 import numpy as np
